@@ -20,12 +20,12 @@ from scipy.stats import binom
 
 import dpsub
 from dpsub import sampling
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.composition import Composition
-from dpsub.accounting.discretise import upper_pld
-from dpsub.accounting.pairs import FillerPair, PoissonPair
-from dpsub.accounting.privacy_events import PairEvent
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.engine.discretise import upper_pld
+from dpsub.accounting.engine.fourier import ComposedLoss
+from dpsub.accounting.engine.pairs import FillerPair, PoissonPair
+from dpsub.accounting.engine.privacy_events import PairEvent
 from dpsub.sampling.laws import MultiplicityLaw
 
 N, B, M, SCALE, STEPS = 10000, 118, 200, 4.0, 1000

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from dpsub.accounting.pld import Profile
+from dpsub.accounting.engine.pld import Profile
 from dpsub.accounting.release import Release
 from dpsub.sampling import Multistage
 from dpsub.sampling.base import Chain, Stage

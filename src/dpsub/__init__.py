@@ -15,20 +15,20 @@ from __future__ import annotations
 # as type checkers know it; to import `typing` would take longer than all else here
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dpsub.accounting.account import Account
-    from dpsub.accounting.amplify import amplify, law
-    from dpsub.accounting.audit import audit
-    from dpsub.accounting.check import Check, check
-    from dpsub.accounting.curve import Curve, curve
-    from dpsub.accounting.events import ledger_of
-    from dpsub.accounting.ledger import Ledger
-    from dpsub.accounting.loader import LoaderRun, from_loader
-    from dpsub.accounting.own import OwnMechanism, pair
-    from dpsub.accounting.question import account
-    from dpsub.accounting.recommend import recommend
+    from dpsub.accounting.engine.own_mechanism import OwnMechanism, pair
+    from dpsub.accounting.questions.account import Account
+    from dpsub.accounting.questions.amplify import amplify, law
+    from dpsub.accounting.questions.audit import audit
+    from dpsub.accounting.questions.check import Check, check
+    from dpsub.accounting.questions.curve import Curve, curve
+    from dpsub.accounting.questions.events import ledger_of
+    from dpsub.accounting.questions.ledger import Ledger
+    from dpsub.accounting.questions.loader import LoaderRun, from_loader
+    from dpsub.accounting.questions.question import account
+    from dpsub.accounting.questions.recommend import recommend
+    from dpsub.accounting.questions.search import calibrate
+    from dpsub.accounting.questions.selection import select
     from dpsub.accounting.release import Release
-    from dpsub.accounting.search import calibrate
-    from dpsub.accounting.selection import select
     from dpsub.amplification.bounds import translate
     from dpsub.errors import (
         ArgumentError,
@@ -51,20 +51,20 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
-    "accounting.account": ("Account",),
-    "accounting.question": ("account",),
-    "accounting.amplify": ("amplify", "law"),
-    "accounting.audit": ("audit",),
-    "accounting.check": ("Check", "check"),
-    "accounting.events": ("ledger_of",),
-    "accounting.curve": ("Curve", "curve"),
-    "accounting.ledger": ("Ledger",),
-    "accounting.loader": ("LoaderRun", "from_loader"),
-    "accounting.own": ("OwnMechanism", "pair"),
-    "accounting.recommend": ("recommend",),
+    "accounting.questions.account": ("Account",),
+    "accounting.questions.question": ("account",),
+    "accounting.questions.amplify": ("amplify", "law"),
+    "accounting.questions.audit": ("audit",),
+    "accounting.questions.check": ("Check", "check"),
+    "accounting.questions.events": ("ledger_of",),
+    "accounting.questions.curve": ("Curve", "curve"),
+    "accounting.questions.ledger": ("Ledger",),
+    "accounting.questions.loader": ("LoaderRun", "from_loader"),
+    "accounting.engine.own_mechanism": ("OwnMechanism", "pair"),
+    "accounting.questions.recommend": ("recommend",),
     "accounting.release": ("Release",),
-    "accounting.search": ("calibrate",),
-    "accounting.selection": ("select",),
+    "accounting.questions.search": ("calibrate",),
+    "accounting.questions.selection": ("select",),
     "amplification.bounds": ("translate",),
     "errors": (
         "ArgumentError",

@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import Any, Self
 
 from dpsub import checks
-from dpsub.accounting.account import Account
-from dpsub.accounting.events import LittleNoiseError, steps_of
-from dpsub.accounting.ledger import Ledger
+from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.events import LittleNoiseError, steps_of
+from dpsub.accounting.questions.ledger import Ledger
 from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, UnsupportedError
 

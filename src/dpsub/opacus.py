@@ -14,9 +14,9 @@ from reprlib import repr as shortened
 from typing import Any
 
 from dpsub import checks
-from dpsub.accounting.account import Account
-from dpsub.accounting.ledger import Ledger
-from dpsub.accounting.pairs import MIN_SCALE
+from dpsub.accounting.engine.pairs import MIN_SCALE
+from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.ledger import Ledger
 from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import Poisson

@@ -9,7 +9,7 @@ import re
 import pytest
 
 import dpsub
-from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.engine.fourier import ComposedLoss
 from dpsub.importance.approximate import NormPair
 from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, paper
 from dpsub.recycling.choice import best_recycler, plain_noise, true_delta

@@ -89,7 +89,9 @@ def test_nothing_is_lost_when_some_are_killed(tmp_path: Path) -> None:
 
 def test_without_the_lock_entries_are_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the test above is known to see it."""
-    monkeypatch.setattr("dpsub.accounting.ledger.locked", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(
+        "dpsub.accounting.questions.ledger.locked", lambda _: contextlib.nullcontext()
+    )
     ledger, end = tmp_path / "ledger.json", time.monotonic() + PATIENCE
     with writers(ledger) as started:
         for process in started:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dpsub
-from dpsub.accounting import plot
+from dpsub.accounting.questions import plot
 
 FULL = Path("/dev/full")
 ASKED = "account poisson --rate .02 --noise-multiplier 2 --steps 8 --delta 1e-5 --quick"

@@ -17,13 +17,13 @@ from scipy.stats import binom
 import dpsub
 from benchmarks import peers
 from dpsub import sampling
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.composition import Composition
-from dpsub.accounting.fast_search import needed
-from dpsub.accounting.pairs import FillerPair
-from dpsub.accounting.privacy_events import PairEvent
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.engine.pairs import FillerPair
+from dpsub.accounting.engine.privacy_events import PairEvent
+from dpsub.accounting.questions.fast_search import needed
+from dpsub.accounting.questions.search import Goal
 from dpsub.accounting.release import Release
-from dpsub.accounting.search import Goal
 from dpsub.sampling.laws import MultiplicityLaw
 from dpsub.sampling.schemes import scheme
 from tests.few import few

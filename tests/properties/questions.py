@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import dpsub
-from dpsub.accounting.account import Account, Proof
-from dpsub.accounting.bracket import Target
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.questions.account import Account, Proof
 from dpsub.accounting.release import Release, steps_of
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation

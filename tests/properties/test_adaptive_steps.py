@@ -21,9 +21,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import ndtr
 
 import dpsub
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.game import Game, GaussianCell, GaussianCells
-from dpsub.accounting.schemes.chains import copies_of
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.games.game import Game, GaussianCell, GaussianCells
+from dpsub.accounting.schemes.chains.scheme import copies_of
 from dpsub.sampling import Multistage
 from dpsub.sampling.base import Stage
 from dpsub.streams import stream

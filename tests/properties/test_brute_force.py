@@ -20,9 +20,9 @@ import pytest
 from scipy.special import ndtr
 
 import dpsub
-from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.laplace import LaplacePair
-from dpsub.accounting.proofs import law_of
+from dpsub.accounting.engine.fourier import ComposedLoss
+from dpsub.accounting.engine.laplace_pairs import LaplacePair
+from dpsub.accounting.engine.profiles import law_of
 from dpsub.relations import Relation
 from dpsub.sampling import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr
 from dpsub.streams import stream

@@ -23,11 +23,12 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting import export, fast_search, ledger, work
-from dpsub.accounting.account import Account, Proof
-from dpsub.accounting.fast_search import Needed
+from dpsub.accounting.engine import work
+from dpsub.accounting.questions import export, fast_search, ledger
+from dpsub.accounting.questions.account import Account, Proof
+from dpsub.accounting.questions.fast_search import Needed
+from dpsub.accounting.questions.search import Calibration, Goal
 from dpsub.accounting.release import Release
-from dpsub.accounting.search import Calibration, Goal
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.sampling import CyclicPoisson, Poisson, RandomAllocation, Schedule
 from dpsub.sampling.schemes import SCHEMES, scheme

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from dpsub.accounting.account import Proof
-from dpsub.accounting.attacks import AdaptiveAttack
-from dpsub.accounting.bracket import Target
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.games.filler_flip import AdaptiveAttack
+from dpsub.accounting.questions.account import Proof
 from dpsub.accounting.release import Release
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation

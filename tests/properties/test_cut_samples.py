@@ -10,7 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpsub.accounting.truncated import CutSample, merged_profiles, proved_profiles
+from dpsub.accounting.schemes.truncated.cut_samples import (
+    CutSample,
+    merged_profiles,
+    proved_profiles,
+)
 from dpsub.relations import Relation
 from dpsub.streams import stream
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from dpsub.accounting import pld, work
-from dpsub.accounting.account import Account, Proof
-from dpsub.accounting.bracket import Target
+from dpsub.accounting.engine import pld, work
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.questions.account import Account, Proof
 from dpsub.accounting.release import Release
 from dpsub.errors import NumericalError
 from dpsub.sampling import Poisson, Sampler, Wor

@@ -13,8 +13,8 @@ import pytest
 from scipy.special import ndtr
 
 import dpsub
-from dpsub.accounting.account import Proof
-from dpsub.accounting.bracket import Target
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.questions.account import Proof
 from dpsub.accounting.release import Release
 from dpsub.sampling import Multistage, Sampler
 from tests.few import few

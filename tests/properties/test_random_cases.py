@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.discretise import upper_pld
-from dpsub.accounting.laplace import LaplaceEvent
-from dpsub.accounting.pairs import PoissonPair, WorPair
-from dpsub.accounting.pld import Profile
-from dpsub.accounting.proofs import ChainProfile
+from dpsub.accounting.engine.discretise import upper_pld
+from dpsub.accounting.engine.fourier import ComposedLoss
+from dpsub.accounting.engine.laplace_pairs import LaplaceEvent
+from dpsub.accounting.engine.pairs import PoissonPair, WorPair
+from dpsub.accounting.engine.pld import Profile
+from dpsub.accounting.engine.profiles import ChainProfile
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of
 from dpsub.relations import Relation

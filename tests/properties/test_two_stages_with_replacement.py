@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from dpsub.accounting.game import Branch, Copies, GaussianCell, GaussianCells
-from dpsub.accounting.schemes.chains import copies_of
+from dpsub.accounting.games.game import Branch, Copies, GaussianCell, GaussianCells
+from dpsub.accounting.schemes.chains.scheme import copies_of
 from dpsub.streams import stream
 from tests.few import few
 from tests.tiny_mechanisms import sample_counts, slot_chain, stages

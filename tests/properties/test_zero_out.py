@@ -11,13 +11,13 @@ import pytest
 from scipy.stats import norm
 
 import dpsub
-from dpsub.accounting.attacks import AdaptiveAttack
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.composition import Composition
-from dpsub.accounting.game import replaced_profile
-from dpsub.accounting.pairs import PoissonPair, ZeroedPair
-from dpsub.accounting.privacy_events import PairEvent
-from dpsub.accounting.zeroed import ZeroedProfile
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.engine.pairs import PoissonPair, ZeroedPair
+from dpsub.accounting.engine.privacy_events import PairEvent
+from dpsub.accounting.games.filler_flip import AdaptiveAttack
+from dpsub.accounting.games.game import replaced_profile
+from dpsub.accounting.schemes.chains.zeroed import ZeroedProfile
 from dpsub.errors import UnsupportedError
 from dpsub.sampling import Multistage, MustOW, MustWW, Poisson, Wor, Wr
 from dpsub.streams import stream

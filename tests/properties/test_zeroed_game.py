@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting.game import CellProfile
-from dpsub.accounting.zeroed_game import ZeroedCell, ZeroedCells, best_interval
+from dpsub.accounting.games.game import CellProfile
+from dpsub.accounting.games.zeroed import ZeroedCell, ZeroedCells, best_interval
 from dpsub.sampling import Wor
 from dpsub.streams import stream
 

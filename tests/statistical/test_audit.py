@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpsub.accounting import audit as auditing
-from dpsub.accounting.account import Proof
-from dpsub.accounting.audit import Audit, audit
+from dpsub.accounting.games.static import EpochAttack, StepAttack
+from dpsub.accounting.questions import audit as auditing
+from dpsub.accounting.questions.account import Proof
+from dpsub.accounting.questions.audit import Audit, audit
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.accounting.schemes.case import COVERED, Covered
-from dpsub.accounting.static import EpochAttack, StepAttack
 from dpsub.sampling import (
     CyclicPoisson,
     Deterministic,

@@ -18,15 +18,15 @@ import pytest
 
 import dpsub
 from dpsub import threads
-from dpsub.accounting import work
-from dpsub.accounting.account import Account
-from dpsub.accounting.attacks import AdaptiveAttack, FillerFlip
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.game import Copies
-from dpsub.accounting.privacy_events import DominatedEvent
-from dpsub.accounting.proofs import ChainProfile
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.privacy_events import DominatedEvent
+from dpsub.accounting.engine.profiles import ChainProfile
+from dpsub.accounting.games.filler_flip import AdaptiveAttack, FillerFlip
+from dpsub.accounting.games.game import Copies
+from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.search import largest_steps
 from dpsub.accounting.release import Release
-from dpsub.accounting.search import largest_steps
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr

@@ -13,19 +13,20 @@ import pytest
 from scipy.special import ndtr
 
 import dpsub
-from dpsub.accounting import allocation, work
-from dpsub.accounting.allocation import (
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.bracket import Bracket, Target
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.engine.fourier import ComposedLoss, TiltedSum
+from dpsub.accounting.engine.lower_law import exchanged
+from dpsub.accounting.engine.privacy_events import Event
+from dpsub.accounting.schemes.allocation import one_step
+from dpsub.accounting.schemes.allocation.one_step import (
     AllocationEvent,
     SelectionEvent,
     SumEvent,
     mean_law,
     upper_pld,
 )
-from dpsub.accounting.bracket import Bracket, Target
-from dpsub.accounting.compose import ComposedLoss, TiltedSum
-from dpsub.accounting.composition import Composition
-from dpsub.accounting.lower_law import exchanged
-from dpsub.accounting.privacy_events import Event
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.streams import stream
@@ -135,7 +136,7 @@ def test_rounding_up_is_no_contraction(monkeypatch: pytest.MonkeyPatch) -> None:
     truth = two_steps(1.0, 1.0)[0]
     event = AllocationEvent(2, 1.0)
     assert ComposedLoss([event.lower(0.02, 1e-18, False)], [1]).delta(1.0) < truth
-    right = allocation._collected
+    right = one_step._collected
 
     def rounded(
         terms: int, edges: np.ndarray, mass: np.ndarray, excess: np.ndarray, *rest: Any
@@ -143,7 +144,7 @@ def test_rounding_up_is_no_contraction(monkeypatch: pytest.MonkeyPatch) -> None:
         floor = np.append(edges, edges[-1])
         return right(terms, edges, mass, mass * (floor - np.append(0.0, edges)), *rest)
 
-    monkeypatch.setattr(allocation, "_collected", rounded)
+    monkeypatch.setattr(one_step, "_collected", rounded)
     with work.metered(10.0):  # which remembers nothing of other questions
         assert ComposedLoss([event.lower(0.02, 1e-18, False)], [1]).delta(1.0) > truth
 
@@ -338,8 +339,8 @@ def test_a_first_law_covers_what_masses_of_cells_may_be_off_by(
         truth.update(low=low, high=high, q=q)
         return masses * (1 + error * (sign if mean else -sign)), masses * error * 1.001
 
-    monkeypatch.setattr(allocation, "normal_masses", told)
-    law = allocation._single(1 / sigma, 0.5, 1e-9, True)
+    monkeypatch.setattr(one_step, "normal_masses", told)
+    law = one_step._single(1 / sigma, 0.5, 1e-9, True)
     mass, rho = law.mass * (1 + law.mass_error), law.ratio_error
     for a in np.exp(np.linspace(-5, 5, 2001)):
         up, down = (
@@ -360,5 +361,5 @@ def test_mass_from_beyond_both_ends_may_come_back_at_one_place() -> None:
     for place in range(3):
         folded = true + 2 * tail * (np.arange(3) == place)
         found = TiltedSum(folded, 0, 0.1, 0.0, 0.0, 0.0, 0.0, tail, 0.0, "lower")
-        assert np.all(allocation._masses(found, np.arange(3), -1) <= true)
-        assert np.all(allocation._masses(found, np.arange(3), 1) >= true)
+        assert np.all(one_step._masses(found, np.arange(3), -1) <= true)
+        assert np.all(one_step._masses(found, np.arange(3), 1) >= true)

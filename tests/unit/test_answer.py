@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting import plot
-from dpsub.accounting.account import WIDTH_REASONS
-from dpsub.accounting.answer import Text, account_warnings, interval, percent
+from dpsub.accounting.questions import plot
+from dpsub.accounting.questions.account import WIDTH_REASONS
+from dpsub.accounting.questions.words import Text, account_warnings, interval, percent
 from dpsub.cli import main
 from dpsub.cli.answers import account_lines, account_values
 from dpsub.relations import Relation

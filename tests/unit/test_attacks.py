@@ -11,14 +11,14 @@ import pytest
 from scipy.stats import norm
 
 import dpsub
-from dpsub.accounting.attacks import AdaptiveAttack, FillerFlip, Fillers, choices
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.composition import Composition
-from dpsub.accounting.discretise import upper_pld
-from dpsub.accounting.pairs import FillerPair
-from dpsub.accounting.pld import PrivacyLossDistribution
-from dpsub.accounting.privacy_events import PairEvent
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.engine.discretise import upper_pld
+from dpsub.accounting.engine.fourier import ComposedLoss
+from dpsub.accounting.engine.pairs import FillerPair
+from dpsub.accounting.engine.pld import PrivacyLossDistribution
+from dpsub.accounting.engine.privacy_events import PairEvent
+from dpsub.accounting.games.filler_flip import AdaptiveAttack, FillerFlip, Fillers, choices
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import MustOW, Wor
 from dpsub.sampling.laws import MultiplicityLaw

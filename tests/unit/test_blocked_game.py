@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpsub.accounting import blocked_game
-from dpsub.accounting.blocked_game import BlockedGame
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.game import Copies, Game, GameCells, GameValue, GaussianCells
-from dpsub.accounting.laplace_game import LaplaceCells
-from dpsub.accounting.pld import PrivacyLossDistribution, two_sided_pld
-from dpsub.accounting.zeroed_game import ZeroedCells
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.pld import PrivacyLossDistribution, two_sided_pld
+from dpsub.accounting.games import blocks
+from dpsub.accounting.games.blocks import BlockedGame
+from dpsub.accounting.games.game import Copies, Game, GameCells, GameValue, GaussianCells
+from dpsub.accounting.games.laplace import LaplaceCells
+from dpsub.accounting.games.zeroed import ZeroedCells
 from dpsub.streams import stream
 from tests.few import few
 
@@ -90,33 +90,33 @@ def test_any_tilt_is_valid(tilt: float, steps: int) -> None:
 @pytest.mark.parametrize("draw", range(8))
 def test_any_excess_is_valid(draw: int, monkeypatch: pytest.MonkeyPatch) -> None:
     draws = stream(23, experiment="blocked_game", cell={}, role="noise", replicate=draw)
-    original = blocked_game._Window.smoothed
+    original = blocks._Window.smoothed
 
     def wrong(
-        self: blocked_game._Window, excess: np.ndarray, pairs: tuple[int, ...], length: int
+        self: blocks._Window, excess: np.ndarray, pairs: tuple[int, ...], length: int
     ) -> np.ndarray:
         found = original(self, excess, pairs, length)
         rough = draws.normal(0, 0.3, found.shape) * np.abs(found)
         return found * draws.uniform(-0.5, 2) + draws.choice([0.0, 1.0]) * rough
 
-    monkeypatch.setattr(blocked_game._Window, "smoothed", wrong)
-    monkeypatch.setattr(blocked_game, "_MOST_LOST", 1e9)
+    monkeypatch.setattr(blocks._Window, "smoothed", wrong)
+    monkeypatch.setattr(blocks, "_MOST_LOST", 1e9)
     plds, swapped = laws(WOR, 6, 0.02, 8.0)
     assert np.all(ratios(both(plds, swapped, 120, 4.0)) >= 1 - 1e-7)
 
 
 @pytest.mark.parametrize("draw", range(4))
 def test_any_pair_may_be_followed(draw: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked_game._Block, "_references", lambda self, transformed: (draw,))
+    monkeypatch.setattr(blocks._Block, "_references", lambda self, transformed: (draw,))
     plds, swapped = laws(WOR, 6, 0.02, 8.0)
     assert np.all(ratios(both(plds, swapped, 120, 4.0)) >= 1 - 1e-7)
 
 
 def test_what_an_excess_lacks_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = lambda self, lacking, *rest: (np.zeros((1, 1)), np.zeros((1, 1)))  # noqa: E731
-    monkeypatch.setattr(blocked_game._Block, "_added", nothing)
+    monkeypatch.setattr(blocks._Block, "_added", nothing)
     none = lambda self, excess, *rest: 0 * excess  # noqa: E731
-    monkeypatch.setattr(blocked_game._Window, "smoothed", none)
+    monkeypatch.setattr(blocks._Window, "smoothed", none)
     plds, swapped = laws(WOR, 12, 0.01, 8.0)
     assert np.any(ratios(both(plds, swapped, 300, 3.0)) < 1 - 1e-4)
 

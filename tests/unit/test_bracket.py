@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dpsub.accounting.bracket import BothEnds, LossGrid, OneEnd, Refinement, Target
-from dpsub.accounting.work import OutOfWorkError
+from dpsub.accounting.engine.bracket import BothEnds, LossGrid, OneEnd, Refinement, Target
+from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.errors import NumericalError
 
 FIRST = LossGrid(1.0, 1e-18)

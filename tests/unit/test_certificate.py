@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.pld import PrivacyLossDistribution
+from dpsub.accounting.engine.fourier import ComposedLoss
+from dpsub.accounting.engine.pld import PrivacyLossDistribution
 from tests.few import few
 
 FEW = {"noise_multiplier": 1.0, "steps": 20, "delta": 1e-5}

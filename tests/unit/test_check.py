@@ -13,9 +13,9 @@ import dp_accounting as dp
 import pytest
 
 import dpsub
-from dpsub.accounting.account import Account
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.check import ClaimJudge
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.check import ClaimJudge
 from dpsub.cli import main
 from dpsub.errors import ArgumentError, DpsubError, UnsupportedError
 from dpsub.relations import Relation

@@ -20,7 +20,7 @@ import pytest
 
 import dpsub
 from dpsub import cli, noise
-from dpsub.accounting.answer import down, up
+from dpsub.accounting.questions.words import down, up
 from dpsub.amplification import amplify
 from dpsub.cli import COMMANDS, main
 from dpsub.cli.answers import Answer, as_json

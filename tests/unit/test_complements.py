@@ -12,10 +12,15 @@ import pytest
 from mpmath import mp, mpf
 
 import dpsub
-from dpsub.accounting.game import Copies, replaced_profile
-from dpsub.accounting.laplace import LaplacePair, included_once, removed_once, replaced_once
-from dpsub.accounting.laplace_game import three_laplace
-from dpsub.accounting.pairs import PoissonPair, WorPair, ZeroedPair
+from dpsub.accounting.engine.laplace_pairs import (
+    LaplacePair,
+    included_once,
+    removed_once,
+    replaced_once,
+)
+from dpsub.accounting.engine.pairs import PoissonPair, WorPair, ZeroedPair
+from dpsub.accounting.games.game import Copies, replaced_profile
+from dpsub.accounting.games.laplace import three_laplace
 from dpsub.streams import stream
 
 N = 999_999_937

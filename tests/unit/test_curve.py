@@ -16,7 +16,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import norm
 
 import dpsub
-from dpsub.accounting.curve import Curve, Interval
+from dpsub.accounting.questions.curve import Curve, Interval
 from dpsub.cli import main
 from dpsub.sampling import Schedule
 from tests.few import few

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpsub.accounting.differences import Differences
-from dpsub.accounting.hidden_step import HiddenStep
+from dpsub.accounting.schemes.shuffling.differences import Differences
+from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStep
 from dpsub.streams import stream
 from tests.properties.test_epoch_games import EPSILONS, choices_of, event_of, shuffled, values
 

@@ -12,7 +12,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import norm
 
 import dpsub
-from dpsub.accounting.compose import TiltedSum
+from dpsub.accounting.engine.fourier import TiltedSum
 
 LEDGERS = {
     "poisson": lambda: dpsub.Ledger().add(dpsub.Poisson(0.02), noise_multiplier=1.0, steps=200),

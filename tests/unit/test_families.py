@@ -9,12 +9,12 @@ from scipy.stats import norm
 
 import dpsub
 from dpsub import sampling
-from dpsub.accounting.account import Proof
-from dpsub.accounting.compose import Blends, ComposedLoss
-from dpsub.accounting.composition import Composition
-from dpsub.accounting.families import Cell, Kind
-from dpsub.accounting.pld import PrivacyLossDistribution
-from dpsub.accounting.privacy_events import PairEvent
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.engine.families import Cell, Kind
+from dpsub.accounting.engine.fourier import Blends, ComposedLoss
+from dpsub.accounting.engine.pld import PrivacyLossDistribution
+from dpsub.accounting.engine.privacy_events import PairEvent
+from dpsub.accounting.questions.account import Proof
 
 CELLS = [
     (Kind(0.01, 0.5), Kind(0.01, 0.53)),

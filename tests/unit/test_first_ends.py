@@ -16,8 +16,8 @@ from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 import dpsub
-from dpsub.accounting import first_lower, first_upper
-from dpsub.accounting.bracket import Target
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.questions import first_lower, first_upper
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of
 from dpsub.errors import ArgumentError, UnsupportedError

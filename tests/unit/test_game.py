@@ -15,9 +15,10 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import dpsub
-from dpsub.accounting import game
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.game import (
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.pld import PrivacyLossDistribution, two_sided_pld
+from dpsub.accounting.games import game
+from dpsub.accounting.games.game import (
     Copies,
     Game,
     GaussianCell,
@@ -26,7 +27,6 @@ from dpsub.accounting.game import (
     spread_charges,
     tilted_kernels,
 )
-from dpsub.accounting.pld import PrivacyLossDistribution, two_sided_pld
 from dpsub.sampling import Multistage, MustOW, Sampler, Wor, Wr
 from dpsub.streams import stream
 from tests.few import few

@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import norm
 
 import dpsub
-from dpsub.accounting import work
-from dpsub.accounting.hidden_step import HiddenStep, leak
-from dpsub.accounting.work import OutOfWorkError
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.work import OutOfWorkError
+from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStep, leak
 from dpsub.noise import GaussianProfile
 from dpsub.streams import stream
 from tests.few import few

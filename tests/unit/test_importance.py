@@ -14,7 +14,7 @@ from scipy import special, stats
 from scipy.optimize import minimize
 from scipy.special import lambertw
 
-from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.engine.fourier import ComposedLoss
 from dpsub.divergences.hockey_stick import positive_part
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.importance import approximate, audit, samplers

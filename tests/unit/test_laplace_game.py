@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.game import Game
-from dpsub.accounting.laplace import included_once, removed_once
-from dpsub.accounting.laplace_game import LaplaceCell, LaplaceCells, three_laplace
-from dpsub.accounting.pld import Profile, two_sided_pld
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.laplace_pairs import included_once, removed_once
+from dpsub.accounting.engine.pld import Profile, two_sided_pld
+from dpsub.accounting.games.game import Game
+from dpsub.accounting.games.laplace import LaplaceCell, LaplaceCells, three_laplace
 from dpsub.sampling import Wor
 from dpsub.streams import stream
 from tests.properties.test_adaptive_steps import PLACES, STEPS, attained

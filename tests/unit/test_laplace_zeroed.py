@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting.laplace import included_once, zeroed_once
+from dpsub.accounting.engine.laplace_pairs import included_once, zeroed_once
 from dpsub.streams import stream
 
 T = np.linspace(-40.0, 40.0, 80_001)

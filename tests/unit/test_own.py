@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 import dpsub
-from dpsub.accounting import own
+from dpsub.accounting.engine import own_mechanism
 from dpsub.errors import ArgumentError, UnsupportedError
 
 ALL = dpsub.Deterministic()
@@ -63,14 +63,14 @@ def test_outputs_that_one_data_set_never_has(places: tuple[float, ...]) -> None:
 def test_a_direction_that_is_taken_for_the_other_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: with the profiles exchanged, enumeration finds an upper end too small."""
 
-    def exchanged(event: own.OwnEvent) -> Any:
+    def exchanged(event: own_mechanism.OwnEvent) -> Any:
         return (
-            own._included(event.mechanism.backward, event.rate),
-            own._included(event.mechanism.backward, event.rate),
+            own_mechanism._included(event.mechanism.backward, event.rate),
+            own_mechanism._included(event.mechanism.backward, event.rate),
         )
 
-    monkeypatch.setattr(own.OwnEvent, "profiles", exchanged)
-    event = own.OwnEvent(UNEQUAL, 0.3)
+    monkeypatch.setattr(own_mechanism.OwnEvent, "profiles", exchanged)
+    event = own_mechanism.OwnEvent(UNEQUAL, 0.3)
     forward, _ = event.profiles()
     truth = enumerated(P, Q, 0.3, 1, 0.1)
     assert float(forward(np.array([0.1]))[0]) < truth * 0.99

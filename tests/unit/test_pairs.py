@@ -11,7 +11,13 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from dpsub import sampling
-from dpsub.accounting.pairs import LOSS_TOLERANCE, GaussianPair, MixturePair, PoissonPair, WorPair
+from dpsub.accounting.engine.pairs import (
+    LOSS_TOLERANCE,
+    GaussianPair,
+    MixturePair,
+    PoissonPair,
+    WorPair,
+)
 from dpsub.errors import ArgumentError
 from dpsub.sampling.laws import MultiplicityLaw
 

@@ -16,13 +16,10 @@ from mpmath import mp, mpf
 from scipy.special import ndtr
 
 import dpsub
-from dpsub.accounting import compose, lower_law, privacy_events
-from dpsub.accounting.account import WIDTH_MISSED, Proof
-from dpsub.accounting.attacks import AdaptiveAttack
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.compose import ComposedLoss, Cumulants
-from dpsub.accounting.composition import Composition
-from dpsub.accounting.discretise import (
+from dpsub.accounting.engine import fourier, lower_law, privacy_events
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.engine.discretise import (
     LAW_ERROR,
     DirectedPair,
     _inversion,
@@ -30,8 +27,9 @@ from dpsub.accounting.discretise import (
     lower_pld,
     upper_pld,
 )
-from dpsub.accounting.laplace import LaplacePair
-from dpsub.accounting.pairs import (
+from dpsub.accounting.engine.fourier import ComposedLoss, Cumulants
+from dpsub.accounting.engine.laplace_pairs import LaplacePair
+from dpsub.accounting.engine.pairs import (
     LOSS_TOLERANCE,
     FillerPair,
     GaussianPair,
@@ -39,14 +37,16 @@ from dpsub.accounting.pairs import (
     PoissonPair,
     WorPair,
 )
-from dpsub.accounting.pld import (
+from dpsub.accounting.engine.pld import (
     PrivacyLossDistribution,
     order_indices,
     symmetric_pld,
     two_sided_pld,
 )
-from dpsub.accounting.privacy_events import PairEvent
-from dpsub.accounting.proofs import GroupLemma
+from dpsub.accounting.engine.privacy_events import PairEvent
+from dpsub.accounting.engine.profiles import GroupLemma
+from dpsub.accounting.games.filler_flip import AdaptiveAttack
+from dpsub.accounting.questions.account import WIDTH_MISSED, Proof
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.conditions import CONDITIONS, LAPLACE_CONDITIONS
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
@@ -314,7 +314,7 @@ def test_aliasing_is_charged_and_ignoring_it_is_caught(
     # windows that half of the sums leave, to come back on the other side: mean 1/8, standard
     # deviation 1/2
     window = (-2.0, 0.8) if side == "upper" else (-0.1, 2.5)
-    monkeypatch.setattr(compose, "_LOG_TAIL", math.log(0.7))
+    monkeypatch.setattr(fourier, "_LOG_TAIL", math.log(0.7))
     monkeypatch.setattr(Cumulants, "reach", lambda *_: window)
     tilted = composed.masses(0.0)
     honest = float(tilted.delta(np.array([epsilon]))[0])
@@ -467,7 +467,7 @@ def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = {"noise_multiplier": 1.0, "steps": 1000, "delta": 1e-5}
-    monkeypatch.setattr(compose, "MAX_GRID", 300)
+    monkeypatch.setattr(fourier, "MAX_GRID", 300)
     for answer in (
         dpsub.account(Poisson(0.01), **asked),
         dpsub.account(Poisson(0.01), **asked, variant="paper"),
@@ -475,7 +475,7 @@ def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(
         assert not answer.width_met
         assert answer.upper - answer.lower > 1e-3
         assert answer.lower <= 1.82824
-    monkeypatch.setattr(compose, "MAX_GRID", 4000)
+    monkeypatch.setattr(fourier, "MAX_GRID", 4000)
     bounds = dpsub.account(Wor(10), 1000, **asked, width=1e-5)
     assert not bounds.width_met
     assert bounds.conditions[-1] == WIDTH_MISSED
@@ -644,15 +644,15 @@ def looped(values: np.ndarray, damp: float) -> np.ndarray:
     return result
 
 
-@pytest.mark.parametrize("piece", [100, compose._PIECE])
+@pytest.mark.parametrize("piece", [100, fourier._PIECE])
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 15, 16, 17, 1000])
 @pytest.mark.parametrize("damp", [0.0, 1e-30, 0.5, 0.999, 1 - 1e-6, 1.0])
 def test_damped_sums_are_the_plain_loop(
     size: int, damp: float, piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compose, "_PIECE", piece)
+    monkeypatch.setattr(fourier, "_PIECE", piece)
     values = np.random.default_rng(size).exponential(size=size) ** 8
-    np.testing.assert_allclose(compose.damped_sums(values, damp), looped(values, damp), rtol=1e-14)
+    np.testing.assert_allclose(fourier.damped_sums(values, damp), looped(values, damp), rtol=1e-14)
 
 
 def test_errors_of_a_product_of_powers_are_charged_times_the_sizes_of_the_others() -> None:
@@ -660,11 +660,11 @@ def test_errors_of_a_product_of_powers_are_charged_times_the_sizes_of_the_others
     what was there."""
     draws = np.random.default_rng(5)
 
-    def spectrum(size: float) -> tuple[np.ndarray, compose._Spectrum]:
+    def spectrum(size: float) -> tuple[np.ndarray, fourier._Spectrum]:
         true = size * np.exp(2j * math.pi * draws.random(500))
         error = draws.uniform(0, 1e-3, 500) * size
         values = true + error * np.exp(2j * math.pi * draws.random(500))
-        return true, compose._Spectrum(values, size + error, error)
+        return true, fourier._Spectrum(values, size + error, error)
 
     (first, large), (second, small) = spectrum(5.0), spectrum(0.2)
     for one, other in ((large, small), (small, large)):

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting import recommend as source
-from dpsub.accounting.fast_search import Needed, needed
-from dpsub.accounting.recommend import Recommendation, recommend
+from dpsub.accounting.questions import recommend as source
+from dpsub.accounting.questions.fast_search import Needed, needed
+from dpsub.accounting.questions.recommend import Recommendation, recommend
+from dpsub.accounting.questions.search import Goal
 from dpsub.accounting.release import Release
-from dpsub.accounting.search import Goal
 from dpsub.cli import main
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.sampling.frame import Frame

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpsub.accounting import work
+from dpsub.accounting.engine import work
 from dpsub.errors import NumericalError
 from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile
 from dpsub.recycling.advice import advise

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.privacy_events import order_grid
+from dpsub.accounting.engine.fourier import ComposedLoss
+from dpsub.accounting.engine.privacy_events import order_grid
 from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, paper
 from dpsub.recycling.choice import largest_rate
 from dpsub.recycling.composition import CONDITIONS, RecycledEvent, account, lower_law

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dpsub
-import dpsub.accounting.export
-from dpsub.accounting.fast_search import needed, tightened
-from dpsub.accounting.search import Goal
+import dpsub.accounting.questions.export
+from dpsub.accounting.questions.fast_search import needed, tightened
+from dpsub.accounting.questions.search import Goal
 
 WOR: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 20, "delta": 1e-5}
 
@@ -114,7 +114,7 @@ def test_a_curve_is_refined_by_a_few_games() -> None:
 
 
 @pytest.fixture(scope="module")
-def exported() -> dict[bool, dpsub.accounting.export.Export]:
+def exported() -> dict[bool, dpsub.accounting.questions.export.Export]:
     """Return laws of samples without replacement, quick and refined."""
     ledger = dpsub.Ledger()
     ledger.record(dpsub.Wor(20), 1000, noise_multiplier=4.0, steps=20)
@@ -122,7 +122,7 @@ def exported() -> dict[bool, dpsub.accounting.export.Export]:
 
 
 def test_an_exported_law_holds_what_the_game_proves(
-    exported: dict[bool, dpsub.accounting.export.Export], refined: dpsub.Account
+    exported: dict[bool, dpsub.accounting.questions.export.Export], refined: dpsub.Account
 ) -> None:
     quick, found = exported[True], exported[False]
     assert quick.width_reason.startswith("quick") and not quick.width_met
@@ -140,7 +140,7 @@ def test_an_exported_law_holds_what_the_game_proves(
 
 
 def test_a_law_is_evaluated_from_the_largest_loss_on(
-    exported: dict[bool, dpsub.accounting.export.Export],
+    exported: dict[bool, dpsub.accounting.questions.export.Export],
 ) -> None:
     law = exported[True].laws[0]
     points = np.linspace(0.0, 0.4, 7)

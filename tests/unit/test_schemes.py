@@ -16,10 +16,10 @@ import pytest
 
 import dpsub
 from dpsub.accounting import schemes
+from dpsub.accounting.games.static import EpochAttack
 from dpsub.accounting.release import DENOMINATORS, MECHANISMS, Release
 from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.accounting.schemes.case import COVERED, OTHER, Case, Covered
-from dpsub.accounting.static import EpochAttack
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import (

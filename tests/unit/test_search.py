@@ -16,25 +16,26 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import dpsub
-from dpsub.accounting import account, pld, proofs, work
-from dpsub.accounting.account import Account, Proof
-from dpsub.accounting.attacks import AdaptiveAttack
-from dpsub.accounting.bracket import LossGrid, OneEnd, Target
-from dpsub.accounting.compose import ComposedLoss, TiltedSum, minimum
-from dpsub.accounting.composition import Composition, answers_of
-from dpsub.accounting.filler_game import FillerGame
-from dpsub.accounting.pairs import PoissonPair
-from dpsub.accounting.pld import PrivacyLossDistribution
-from dpsub.accounting.privacy_events import PairEvent
-from dpsub.accounting.proofs import GroupLemma, law_of
-from dpsub.accounting.release import Release
-from dpsub.accounting.roots import Axis, safe_root
-from dpsub.accounting.search import (
+from dpsub.accounting.engine import pld, profiles, work
+from dpsub.accounting.engine.bracket import LossGrid, OneEnd, Target
+from dpsub.accounting.engine.composition import Composition, answers_of
+from dpsub.accounting.engine.fourier import ComposedLoss, TiltedSum, minimum
+from dpsub.accounting.engine.pairs import PoissonPair
+from dpsub.accounting.engine.pld import PrivacyLossDistribution
+from dpsub.accounting.engine.privacy_events import PairEvent
+from dpsub.accounting.engine.profiles import GroupLemma, law_of
+from dpsub.accounting.engine.roots import Axis, safe_root
+from dpsub.accounting.games.covers import FillerGame
+from dpsub.accounting.games.filler_flip import AdaptiveAttack
+from dpsub.accounting.questions import account
+from dpsub.accounting.questions.account import Account, Proof
+from dpsub.accounting.questions.search import (
     TIGHT_MISSED,
     Calibration,
     largest_sample,
     largest_steps,
 )
+from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Shuffle, Wor, Wr
@@ -342,7 +343,7 @@ def test_a_bend_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(
         GroupLemma, "_bend", lambda self, at, order, low, width: np.zeros(order.size)
     )
-    monkeypatch.setattr(proofs, "_LEVELS", (128,))
+    monkeypatch.setattr(profiles, "_LEVELS", (128,))
     with pytest.raises(AssertionError):
         test_the_group_lemma_is_above_a_dense_search_and_close("two stages", 4.0)
 

@@ -14,9 +14,9 @@ import pytest
 from scipy.stats import norm
 
 import dpsub
-from dpsub.accounting import selection
-from dpsub.accounting.export import ComposedLaw
-from dpsub.accounting.selection import NumberOfRuns
+from dpsub.accounting.questions import selection
+from dpsub.accounting.questions.export import ComposedLaw
+from dpsub.accounting.questions.selection import NumberOfRuns
 from dpsub.cli import main
 from dpsub.errors import UnsupportedError
 from tests.few import few

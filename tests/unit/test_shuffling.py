@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.cell_masses import MassBounds
-from dpsub.accounting.composition import Composition
-from dpsub.accounting.privacy_events import Event, StatisticEvent
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.cell_masses import MassBounds
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.engine.privacy_events import Event, StatisticEvent
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of
-from dpsub.accounting.shuffling import LargestStep
+from dpsub.accounting.schemes.shuffling.largest_step import LargestStep
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.relations import Relation

@@ -13,12 +13,20 @@ import pytest
 from scipy.integrate import simpson
 
 import dpsub
-from dpsub.accounting import subset_moments, subsets
-from dpsub.accounting.allocation import SumEvent
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.composition import Composition
-from dpsub.accounting.subset_moments import MomentsGivenSum, PolynomialBounds, moments_given_sum
-from dpsub.accounting.subsets import GivenSumEvent, LargerBlocks, SubsetEvent
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.schemes.allocation import moments, several_steps
+from dpsub.accounting.schemes.allocation.moments import (
+    MomentsGivenSum,
+    PolynomialBounds,
+    moments_given_sum,
+)
+from dpsub.accounting.schemes.allocation.one_step import SumEvent
+from dpsub.accounting.schemes.allocation.several_steps import (
+    GivenSumEvent,
+    LargerBlocks,
+    SubsetEvent,
+)
 from dpsub.errors import NumericalError
 from dpsub.streams import stream
 
@@ -71,7 +79,7 @@ def test_no_order_is_below_what_quadrature_gives(t: int, k: int, noise: float) -
 @pytest.mark.parametrize(("t", "k", "noise"), _CASES[:2])
 def test_moments_given_the_sum_are_those_of_all_cells(t: int, k: int, noise: float) -> None:
     """Every cell of every step, and every tuple of subsets, one by one; masses by quadrature."""
-    total = subset_moments._Sum(t, k, noise, (k - 1) / (t - k + 1), 0.5)
+    total = moments._Sum(t, k, noise, (k - 1) / (t - k + 1), 0.5)
     first, end = total.window()
     ends = np.concatenate([[-12.0], total.edges, [12 + 4 / noise]])
     powers = np.zeros((5, ends.size - 1))
@@ -112,7 +120,7 @@ def test_second_moments_are_those_of_pairs_of_subsets(t: int, k: int, noise: flo
 
 
 def test_subsets_of_which_only_two_overlap_count_as_pairs() -> None:
-    counts, log_weights = subset_moments.overlaps(5, 2, 3)
+    counts, log_weights = moments.overlaps(5, 2, 3)
     found = {
         tuple(row): math.exp(log) for row, log in zip(counts.tolist(), log_weights, strict=True)
     }
@@ -127,7 +135,7 @@ def test_subsets_of_which_only_two_overlap_count_as_pairs() -> None:
 
 
 def test_overlaps_that_are_forgotten_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = subset_moments.overlaps
+    right = moments.overlaps
 
     def apart(t: int, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The fault: a step in two subsets counts as two steps in one."""
@@ -139,7 +147,7 @@ def test_overlaps_that_are_forgotten_are_noticed(monkeypatch: pytest.MonkeyPatch
         alone[:, 0], alone[:, 1] = t - single, single
         return alone, log_weights
 
-    monkeypatch.setattr(subset_moments, "overlaps", apart)
+    monkeypatch.setattr(moments, "overlaps", apart)
     above, exact = proved(4, 2, 1.0)[0], truths(4, 2, 1.0)[0]
     assert np.any(above < 0.99 * exact)
 
@@ -174,7 +182,7 @@ def test_polynomials_lie_above_what_they_bound(monkeypatch: pytest.MonkeyPatch) 
 
     assert not beaten()
     # the fault: a fourth power that crosses the line
-    monkeypatch.setattr(subset_moments, "_QUARTIC", 0.7 * 27 / 256)
+    monkeypatch.setattr(moments, "_QUARTIC", 0.7 * 27 / 256)
     assert beaten()
 
 
@@ -201,7 +209,7 @@ def test_little_noise_is_refused() -> None:
 
 
 def test_a_chord_lies_above_its_profile() -> None:
-    by_chords = subsets._by_chords(lambda x: math.exp(-3 * x), np.linspace(0.0, 4.0, 400))
+    by_chords = several_steps._by_chords(lambda x: math.exp(-3 * x), np.linspace(0.0, 4.0, 400))
     x = np.linspace(0.0, 6.0, 1001)
     assert np.all(by_chords(x) >= np.exp(-3 * np.minimum(x, 4.0)) * (1 - 1e-9))
 

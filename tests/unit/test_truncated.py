@@ -12,12 +12,12 @@ from mpmath import mp, mpf
 from scipy.stats import norm
 
 import dpsub
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.composition import Composition
-from dpsub.accounting.privacy_events import Event
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.engine.privacy_events import Event
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of
-from dpsub.accounting.truncated import CutSample, FilledSample
+from dpsub.accounting.schemes.truncated.cut_samples import CutSample, FilledSample
 from dpsub.noise import GaussianProfile
 from dpsub.relations import Relation
 from dpsub.streams import stream

@@ -15,15 +15,17 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting import allocation, shuffling, work
-from dpsub.accounting.bracket import BothEnds, End, LossGrid, OneEnd, Target
-from dpsub.accounting.cell_masses import mixture_masses
-from dpsub.accounting.compose import ComposedLoss, damped_sums
-from dpsub.accounting.discretise import lower_pld, upper_pld
-from dpsub.accounting.game import Copies, best_half_line
-from dpsub.accounting.pairs import FillerPair, PoissonPair, WorPair
-from dpsub.accounting.proofs import GroupLemma
-from dpsub.accounting.work import OutOfWorkError
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.bracket import BothEnds, End, LossGrid, OneEnd, Target
+from dpsub.accounting.engine.cell_masses import mixture_masses
+from dpsub.accounting.engine.discretise import lower_pld, upper_pld
+from dpsub.accounting.engine.fourier import ComposedLoss, damped_sums
+from dpsub.accounting.engine.pairs import FillerPair, PoissonPair, WorPair
+from dpsub.accounting.engine.profiles import GroupLemma
+from dpsub.accounting.engine.work import OutOfWorkError
+from dpsub.accounting.games.game import Copies, best_half_line
+from dpsub.accounting.schemes.allocation import one_step
+from dpsub.accounting.schemes.shuffling import largest_step
 from dpsub.errors import ArgumentError
 from dpsub.sampling.laws import MultiplicityLaw
 from tests.few import few
@@ -107,7 +109,7 @@ def test_nothing_but_the_guard_reads_a_clock() -> None:
         if reads.search(path.read_text(encoding="utf-8"))
     }
     # the second one shows on a terminal how long a command has run
-    assert found == {"accounting/work.py", "cli/__init__.py"}
+    assert found == {"accounting/engine/work.py", "cli/__init__.py"}
 
 
 LAW = upper_pld(PoissonPair(0.1, 1.0), 0.01, tail=1e-12)
@@ -124,10 +126,10 @@ WORK: dict[str, Callable[[], Any]] = {
     "cells of a mixture": lambda: mixture_masses(np.arange(5.0), np.zeros(1), np.ones(1), 1.0),
     "losses that are inverted": lambda: FILLERS.inverse_loss(np.linspace(-0.1, 0.1, 5)),
     "a law from below": lambda: lower_pld(WorPair(0.1, 1.0), 0.01, tail=1e-12),
-    "the largest of many steps": lambda: shuffling.LargestStep(50, 2.0, 0.0, 1.0).lower_pld(
+    "the largest of many steps": lambda: largest_step.LargestStep(50, 2.0, 0.0, 1.0).lower_pld(
         0.01, tail=1e-12
     ),
-    "ratios of an epoch": lambda: allocation.mean_laws.__wrapped__(50, 1.0, 0.2, 1e-9, True),
+    "ratios of an epoch": lambda: one_step.mean_laws.__wrapped__(50, 1.0, 0.2, 1e-9, True),
     "a supremum over tests": lambda: GroupLemma(np.array([0.5, 0.3, 0.2]), 1.0)(np.zeros(3)),
     "a half-line": lambda: best_half_line((np.zeros(3), 1.0), (np.zeros(3), 2.0)),
     "places that draws fill": lambda: Copies.of_draws([0.5, 0.5], 0.5, 10, 5),
@@ -147,7 +149,9 @@ def test_what_may_take_long_is_counted(piece: Callable[[], Any]) -> None:
         [
             lambda size: damped_sums(np.ones(size), 0.5),
             lambda size: SUM.delta(np.linspace(0.0, 1.0, size)),
-            lambda size: shuffling.LargestStep(50, 2.0, 0.0, 1.0).lower_pld(10 / size, tail=1e-12),
+            lambda size: largest_step.LargestStep(50, 2.0, 0.0, 1.0).lower_pld(
+                10 / size, tail=1e-12
+            ),
         ],
         most=2,
     ),

@@ -9,7 +9,7 @@ from typing import Any
 
 from certificate import verify
 
-from dpsub.accounting.account import Account
+from dpsub.accounting.questions.account import Account
 
 
 def proved_again(certificate: dict[str, Any], folder: Path) -> tuple[list[str], int]:

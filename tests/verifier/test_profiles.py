@@ -23,7 +23,7 @@ from theorems import (
 )
 from zeroed import with_record, zeroed_bounds
 
-from dpsub.accounting.zeroed import ZeroedProfile
+from dpsub.accounting.schemes.chains.zeroed import ZeroedProfile
 from dpsub.sampling.base import Chain, WithoutReplacement, WithReplacement
 from profiles import Groups, Order, gaussian, laplace
 from tests.few import few

@@ -27,7 +27,7 @@ from shuffling import (
 from theorems import Case
 
 import dpsub
-from dpsub.accounting.hidden_step import HiddenStep
+from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStep
 from profiles import Minorant, Order, gaussian
 from tests.few import few
 from tests.unit.test_hidden_step import FILLERS, ORDERS, orders_of_three, sets_of_vectors, told

@@ -1,6 +1,7 @@
 """Accountants: the privacy of many releases from samples.
 
-`account` says what an answer is and which theorems apply; `search`, `audit` and `amplify` use it.
-Below: `proofs`, `laplace`, `pairs` (dominating pairs), `attacks`, `bracket` (events and answers on
-finer and finer grids), `discretise`, `pld` and `compose` (privacy loss distributions).
+Four folders, one above the other: `questions` (an account, a curve, a search, a ledger, ...) ask
+`schemes` (what is proved of each family of samplers, and the attacks on it), which use `games` (the
+adversary who sees all past releases) and `engine` (privacy loss distributions on a grid, and the
+budget of work). A `release` is what schemes and questions are about.
 """

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsub import checks
-from dpsub.accounting.own import OwnMechanism
-from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE
+from dpsub.accounting.engine.own_mechanism import OwnMechanism
+from dpsub.accounting.engine.pairs import MAX_SCALE, MIN_SCALE
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import kind_of
 from dpsub.sampling.base import (

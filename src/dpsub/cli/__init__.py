@@ -284,7 +284,7 @@ def _progress(command: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _time_limit(seconds: float | None) -> Iterator[None]:
     """Stop a computation that does not stop by itself at its time limit."""
-    from dpsub.accounting import work
+    from dpsub.accounting.engine import work
 
     # Signals reach the main thread of a POSIX system only: elsewhere computations stop by
     # themselves.

@@ -22,7 +22,7 @@ from typing import Any
 
 import dpsub
 from dpsub import files
-from dpsub.accounting.answer import Line, account_lines, marked, near
+from dpsub.accounting.questions.words import Line, account_lines, marked, near
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, Several, add_choice, new_file, numbers

@@ -17,7 +17,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from dpsub.accounting.answer import Line, down, near, up
+from dpsub.accounting.questions.words import Line, down, near, up
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, number, numbers
 

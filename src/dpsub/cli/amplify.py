@@ -10,8 +10,8 @@ from __future__ import annotations
 from argparse import Namespace
 
 from dpsub import checks, noise
-from dpsub.accounting.amplify import covered, law
-from dpsub.accounting.answer import Line, described, near, up
+from dpsub.accounting.questions.amplify import covered, law
+from dpsub.accounting.questions.words import Line, described, near, up
 from dpsub.amplification import amplify, category
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, number, numbers

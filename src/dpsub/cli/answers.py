@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dpsub.accounting.answer import (
+from dpsub.accounting.questions.words import (
     Line,
     Text,
     down,
@@ -20,7 +20,7 @@ from dpsub.accounting.answer import (
 )
 
 if TYPE_CHECKING:
-    from dpsub.accounting.account import Account
+    from dpsub.accounting.questions.account import Account
 
 _MEANING = {
     "exact": "Exact up to numerical error.",

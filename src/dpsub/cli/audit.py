@@ -20,9 +20,9 @@ from argparse import Namespace
 from typing import Any
 
 import dpsub
-from dpsub.accounting.answer import Line, down, near, plural, relation_text, up
-from dpsub.accounting.audit import Audit
-from dpsub.accounting.static import EpochAttack, StepAttack
+from dpsub.accounting.games.static import EpochAttack, StepAttack
+from dpsub.accounting.questions.audit import Audit
+from dpsub.accounting.questions.words import Line, down, near, plural, relation_text, up
 from dpsub.cli.answers import Answer, account_facts, account_values, promise
 from dpsub.cli.parsing import Parser, number, numbers, whole_number
 from dpsub.cli.releases import add_releases, add_width, question_of, releases_text, steps_of

@@ -23,8 +23,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpsub import checks
-from dpsub.accounting.answer import Line, down, near, plural, up
-from dpsub.accounting.answer import account_lines as short_lines
+from dpsub.accounting.questions.words import Line, down, near, plural, up
+from dpsub.accounting.questions.words import account_lines as short_lines
 from dpsub.cli.answers import Answer, account_lines, account_values
 from dpsub.cli.parsing import Parser, add_choice, number, numbers, whole_number
 from dpsub.cli.releases import ADJACENCIES
@@ -99,14 +99,14 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    from dpsub.accounting import work
+    from dpsub.accounting.engine import work
 
     with work.metered(work.effort(arguments.effort)):
         return _answered(arguments)
 
 
 def _answered(arguments: Namespace) -> Answer:
-    from dpsub.accounting import work
+    from dpsub.accounting.engine import work
     from dpsub.recycling import composition
     from dpsub.recycling.advice import advise
     from dpsub.recycling.choice import checked_budget, largest_rate

@@ -18,9 +18,9 @@ from argparse import Namespace
 from typing import Any
 
 import dpsub
-from dpsub.accounting.answer import Line, described, down, near, plural, up
-from dpsub.accounting.answer import account_lines as short_lines
-from dpsub.accounting.search import largest_sample, largest_steps
+from dpsub.accounting.questions.search import largest_sample, largest_steps
+from dpsub.accounting.questions.words import Line, described, down, near, plural, up
+from dpsub.accounting.questions.words import account_lines as short_lines
 from dpsub.cli.answers import Answer, account_lines, account_values
 from dpsub.cli.parsing import Parser, add_choice, numbers
 from dpsub.cli.releases import (

@@ -19,9 +19,9 @@ from argparse import Namespace
 from typing import Any
 
 import dpsub
-from dpsub.accounting.answer import Line, account_lines, described, down, near, plural, up
-from dpsub.accounting.check import VERDICTS, Check
-from dpsub.accounting.events import UNITS, ledger_of
+from dpsub.accounting.questions.check import VERDICTS, Check
+from dpsub.accounting.questions.events import UNITS, ledger_of
+from dpsub.accounting.questions.words import Line, account_lines, described, down, near, plural, up
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, number

@@ -25,7 +25,7 @@ import numpy as np
 
 import dpsub
 from dpsub import files
-from dpsub.accounting.answer import Line, down, near, up
+from dpsub.accounting.questions.words import Line, down, near, up
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, new_file, numbers
@@ -40,7 +40,7 @@ from dpsub.cli.releases import (
 from dpsub.cli.samplers import add_sampler, sampler_of
 
 if TYPE_CHECKING:
-    from dpsub.accounting.curve import Curve
+    from dpsub.accounting.questions.curve import Curve
 
 TAKES_SEVERAL = ("epsilon", "false_positive")
 # Usual levels of tests.

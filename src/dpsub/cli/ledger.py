@@ -15,7 +15,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import dpsub
-from dpsub.accounting.answer import Line, account_lines, described, near, plural
+from dpsub.accounting.questions.words import Line, account_lines, described, near, plural
 from dpsub.cli import answers, own_files
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, numbers

@@ -15,7 +15,7 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
-from dpsub.accounting.answer import Line, near, plural
+from dpsub.accounting.questions.words import Line, near, plural
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, whole_number
 from dpsub.errors import ArgumentError

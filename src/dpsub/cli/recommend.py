@@ -20,7 +20,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 import dpsub
-from dpsub.accounting.answer import Line, down, near, theorem_text, up
+from dpsub.accounting.questions.words import Line, down, near, theorem_text, up
 from dpsub.cli.answers import Answer, aligned, grouped
 from dpsub.cli.parsing import Parser, add_choice, numbers, whole_number, whole_numbers
 from dpsub.cli.releases import ADJACENCIES, add_group

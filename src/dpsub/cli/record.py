@@ -20,7 +20,7 @@ from argparse import Namespace
 from typing import Any
 
 import dpsub
-from dpsub.accounting.answer import Line, near, plural, up
+from dpsub.accounting.questions.words import Line, near, plural, up
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, new_file, number
 from dpsub.cli.releases import add_releases, question_of, releases_text, steps_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import dpsub
-from dpsub.accounting.answer import described, group_text, near, plural
+from dpsub.accounting.questions.words import described, group_text, near, plural
 from dpsub.accounting.release import DENOMINATORS, MECHANISMS
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, new_file, number, whole_number
@@ -115,7 +115,7 @@ def add_plot(parser: Parser, what: str) -> None:
 
     def picture(name: str) -> Path:
         # it knows the bounds, which are loaded for a picture only
-        from dpsub.accounting.plot import check_can_plot, load_fonts
+        from dpsub.accounting.questions.plot import check_can_plot, load_fonts
 
         try:
             check_can_plot(name)

@@ -14,7 +14,7 @@ import math
 from argparse import Namespace
 
 import dpsub
-from dpsub.accounting.selection import DISTRIBUTIONS
+from dpsub.accounting.questions.selection import DISTRIBUTIONS
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, number, numbers

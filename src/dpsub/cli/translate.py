@@ -9,7 +9,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from dpsub import checks, noise
-from dpsub.accounting.answer import Line, near, up
+from dpsub.accounting.questions.words import Line, near, up
 from dpsub.amplification import DeclaredProfile, translate
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, number, numbers

@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 from scipy.special import kve
 
 from dpsub import checks
-from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.pld import PrivacyLossDistribution
+from dpsub.accounting.engine.fourier import ComposedLoss
+from dpsub.accounting.engine.pld import PrivacyLossDistribution
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.importance.calibrate import LloydCalibration
 from dpsub.importance.losses import MOST, base_order, inclusion, loss_when_removed

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpsub.accounting import work
+from dpsub.accounting.engine import work
 from dpsub.errors import NumericalError
 from dpsub.recycling import paper
 from dpsub.recycling.ceiling import Ceiling, ceiling

@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting import work
-from dpsub.accounting.compose import minimum
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.fourier import minimum
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.recycling.composition import checked_steps, halved, upper_delta
 from dpsub.recycling.divergence import hockey_stick

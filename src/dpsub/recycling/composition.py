@@ -18,18 +18,18 @@ from typing import Any
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting.account import WIDTH_MISSED, Account
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.composition import Composition
-from dpsub.accounting.pld import (
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.engine.pld import (
     SLOPE_UNIT,
     PrivacyLossDistribution,
     RememberedProfile,
     hull_slopes,
     symmetric_pld,
 )
-from dpsub.accounting.privacy_events import DominatedEvent, Event, order_grid
-from dpsub.accounting.work import OutOfWorkError
+from dpsub.accounting.engine.privacy_events import DominatedEvent, Event, order_grid
+from dpsub.accounting.engine.work import OutOfWorkError
+from dpsub.accounting.questions.account import WIDTH_MISSED, Account
 from dpsub.recycling.divergence import HockeyStickPieces
 from dpsub.recycling.kernels import EPS, GaussianKernel, LaplaceKernel
 from dpsub.recycling.law import Recycled, RecycledProfile

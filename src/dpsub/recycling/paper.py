@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub.accounting import work
+from dpsub.accounting.engine import work
 from dpsub.errors import NumericalError
 from dpsub.noise import AdditiveNoiseProfile, GaussianProfile
 from dpsub.recycling.choice import Choice, argmax_unimodal, bracketed, checked_budget

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting import search
+from dpsub.accounting.questions import search
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.papers.fair.experiments.cells import (
     calibrate,

@@ -14,7 +14,7 @@ from scipy.integrate import quad
 
 import dpsub
 from dpsub import sampling
-from dpsub.accounting.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
+from dpsub.accounting.engine.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.noise import GaussianProfile
 from dpsub.papers.must import algorithm1

@@ -13,7 +13,7 @@ import pytest
 
 import dpsub
 from dpsub import noise, sampling
-from dpsub.accounting import pairs
+from dpsub.accounting.engine import pairs
 from dpsub.amplification import amplified_epsilon, amplify, base_epsilon, category
 from dpsub.data import adult
 from dpsub.errors import ArgumentError

@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsub.accounting.fast_search import SingleGrids
+from dpsub.accounting.questions.fast_search import SingleGrids
+from dpsub.accounting.questions.search import NOISE, Candidates, Goal
 from dpsub.accounting.release import Release
-from dpsub.accounting.search import NOISE, Candidates, Goal
 from dpsub.papers.tournament import settings
 from dpsub.papers.tournament.experiments import noise, training
 from dpsub.papers.tournament.settings import (

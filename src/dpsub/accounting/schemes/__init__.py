@@ -1,4 +1,4 @@
-"""Schemes: upper bounds and attacks for each family of samplers, one file per family.
+"""Schemes: upper bounds and attacks for each family of samplers, one file or folder per family.
 
 A module of this package that registers a scheme with `covers` is found by itself. Those of the
 library's samplers are also listed here, so that a question loads the numerics of one family alone.
@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 from functools import cache
 
-from dpsub.accounting.own import OwnMechanism
+from dpsub.accounting.engine.own_mechanism import OwnMechanism
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import COVERED, GROUPED, Case
 from dpsub.accounting.schemes.own import own_case
@@ -32,11 +32,12 @@ _MODULES: dict[type | str, str] = {
     "wor": "without_replacement",
     CyclicPoisson: "deterministic",
     Deterministic: "deterministic",
-    RandomAllocation: "allocation",
-    Shuffle: "shuffling",
-    TruncatedPoisson: "truncated",
+    RandomAllocation: "allocation.scheme",
+    Shuffle: "shuffling.scheme",
+    TruncatedPoisson: "truncated.scheme",
 }
-"""Modules of the library's schemes, by what they cover; all other chains are in `chains`."""
+"""Modules of the library's schemes, by what they cover; all other chains are in `_CHAINS`."""
+_CHAINS = "chains.scheme"
 
 
 def case_of(release: Release, relation: Relation) -> Case:
@@ -61,7 +62,7 @@ def _case_of(release: Release, relation: Relation) -> Case:
         return single(release, relation)
     _check_group(release, relation)
     # above the schemes, as it stands on any of them
-    from dpsub.accounting.schemes.groups import by_composition
+    from dpsub.accounting.schemes.groups.scheme import by_composition
 
     if key in GROUPED:
         return GROUPED[key](release, relation)
@@ -96,15 +97,15 @@ def _module(release: Release) -> str | None:
     if kind.__module__ != chains_of_stages.__name__:
         return _MODULES.get(kind)
     kinds = release.chain().kinds
-    return _MODULES.get(kinds[0], "chains") if len(kinds) == 1 else "chains"
+    return _MODULES.get(kinds[0], _CHAINS) if len(kinds) == 1 else _CHAINS
 
 
 @cache
 def _load(module: str | None) -> None:
     """Register the schemes of one module, or of all."""
-    names = [found.name for found in pkgutil.iter_modules(__path__)] if module is None else [module]
-    for name in names:
-        importlib.import_module(f"{__name__}.{name}")
+    all_of_them = [found.name for found in pkgutil.walk_packages(__path__, f"{__name__}.")]
+    for name in all_of_them if module is None else [f"{__name__}.{module}"]:
+        importlib.import_module(name)
 
 
 def _key(release: Release) -> type | str:

@@ -14,12 +14,12 @@ from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 
 if TYPE_CHECKING:  # a case names its numerics; what a question needs of them its scheme imports
-    from dpsub.accounting.attacks import Attacked
-    from dpsub.accounting.game import GameCells
-    from dpsub.accounting.pairs import GaussianPair
-    from dpsub.accounting.privacy_events import Event
+    from dpsub.accounting.engine.pairs import GaussianPair
+    from dpsub.accounting.engine.privacy_events import Event
+    from dpsub.accounting.games.filler_flip import Attacked
+    from dpsub.accounting.games.game import GameCells
+    from dpsub.accounting.games.static import EpochAttack, Neighbours, StepAttack
     from dpsub.accounting.release import Release
-    from dpsub.accounting.static import EpochAttack, Neighbours, StepAttack
 
 OTHER: dict[Relation, float | None] = {
     Relation.ADD_REMOVE: None,
@@ -143,7 +143,7 @@ class Case:
     def upper_alone(self) -> Case:
         """The case of releases that stand for others, which tell at most as much of a record."""
         # local, as cases name no numerics
-        from dpsub.accounting.privacy_events import EnclosedEvent
+        from dpsub.accounting.engine.privacy_events import EnclosedEvent
 
         event = self.event
         if isinstance(event, EnclosedEvent):

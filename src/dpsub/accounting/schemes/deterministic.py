@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpsub.accounting.games.static import ANY_N, EpochAttack, Neighbours
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import (
     OTHER,
@@ -17,7 +18,6 @@ from dpsub.accounting.schemes.case import (
 )
 from dpsub.accounting.schemes.conditions import conditions_of
 from dpsub.accounting.schemes.poisson import poisson_case
-from dpsub.accounting.static import ANY_N, EpochAttack, Neighbours
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.schedules import CyclicPoisson, Deterministic

@@ -5,7 +5,7 @@ No sampler names this scheme: it stands for every release whose mechanism is an 
 
 from __future__ import annotations
 
-from dpsub.accounting.own import OwnEvent, OwnMechanism
+from dpsub.accounting.engine.own_mechanism import OwnEvent, OwnMechanism
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import Case, Theorem
 from dpsub.errors import UnsupportedError

@@ -3,8 +3,9 @@ one replaced by up to 2 C."""
 
 from __future__ import annotations
 
-from dpsub.accounting.pairs import PoissonPair, WorPair
-from dpsub.accounting.privacy_events import Event, PairEvent
+from dpsub.accounting.engine.pairs import PoissonPair, WorPair
+from dpsub.accounting.engine.privacy_events import Event, PairEvent
+from dpsub.accounting.games.static import ANY_N, Neighbours, StepAttack
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import (
     OTHER,
@@ -15,7 +16,6 @@ from dpsub.accounting.schemes.case import (
     covers,
 )
 from dpsub.accounting.schemes.conditions import conditions_of
-from dpsub.accounting.static import ANY_N, Neighbours, StepAttack
 from dpsub.relations import Relation
 
 _MOVED = {
@@ -85,7 +85,7 @@ def _gaussian(release: Release, relation: Relation, rate: float) -> tuple[Event,
 def _laplace(release: Release, relation: Relation, rate: float) -> tuple[Event, str, str]:
     """The same for scalar Laplace noise, for which Theorem 1 also holds (section 3.7)."""
     # the noise that few ask for: those who do not need not load it
-    from dpsub.accounting.laplace import (
+    from dpsub.accounting.engine.laplace_pairs import (
         LaplaceEvent,
         LaplacePair,
         included_once,

@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from dpsub.accounting.game import replaced_profile
-from dpsub.accounting.laplace import (
+from dpsub.accounting.engine.laplace_pairs import (
     LaplaceEvent,
     LaplacePair,
     ShiftedOutput,
@@ -15,17 +14,20 @@ from dpsub.accounting.laplace import (
     removed_once,
     zeroed_once,
 )
-from dpsub.accounting.laplace_game import LaplaceCells
-from dpsub.accounting.pairs import FillerPair, PoissonPair, WorPair, ZeroedPair
-from dpsub.accounting.pld import RememberedProfile
-from dpsub.accounting.privacy_events import (
+from dpsub.accounting.engine.pairs import FillerPair, PoissonPair, WorPair, ZeroedPair
+from dpsub.accounting.engine.pld import RememberedProfile
+from dpsub.accounting.engine.privacy_events import (
     DominatedEvent,
     EnclosedEvent,
     Event,
     PairEvent,
     StatisticEvent,
 )
-from dpsub.accounting.proofs import ChainProfile, law_of
+from dpsub.accounting.engine.profiles import ChainProfile, law_of
+from dpsub.accounting.games.game import replaced_profile
+from dpsub.accounting.games.laplace import LaplaceCells
+from dpsub.accounting.games.static import Neighbours, StepAttack
+from dpsub.accounting.games.zeroed import ZeroedCells
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import (
     Amplification,
@@ -35,15 +37,13 @@ from dpsub.accounting.schemes.case import (
     TightGame,
     covers,
 )
-from dpsub.accounting.schemes.chains import (
+from dpsub.accounting.schemes.chains.scheme import (
     FILLERS,
     game_of,
     one_stage_added,
     played_at_fillers,
 )
 from dpsub.accounting.schemes.conditions import conditions_of
-from dpsub.accounting.static import Neighbours, StepAttack
-from dpsub.accounting.zeroed_game import ZeroedCells
 from dpsub.relations import Relation
 from dpsub.sampling.base import Chain
 

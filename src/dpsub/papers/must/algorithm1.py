@@ -26,8 +26,8 @@ from scipy import fft
 from scipy.optimize import minimize_scalar
 
 from dpsub import checks
-from dpsub.accounting.account import Account
-from dpsub.accounting.pairs import LOSS_TOLERANCE, GaussianPair
+from dpsub.accounting.engine.pairs import LOSS_TOLERANCE, GaussianPair
+from dpsub.accounting.questions.account import Account
 from dpsub.errors import ArgumentError, NumericalError
 
 

@@ -12,12 +12,12 @@ import pandas as pd
 from pydantic import Field
 
 import dpsub
-from dpsub.accounting.account import Proof
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.check import ClaimJudge, verdict_of
-from dpsub.accounting.composition import Composition
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.questions.account import Proof
+from dpsub.accounting.questions.check import ClaimJudge, verdict_of
 from dpsub.accounting.schemes import case_of
-from dpsub.accounting.schemes.groups import by_composition
+from dpsub.accounting.schemes.groups.scheme import by_composition
 from dpsub.accounting.schemes.poisson import poisson as poisson_scheme
 from dpsub.papers.practice.packages import says
 from dpsub.papers.practice.settings import (

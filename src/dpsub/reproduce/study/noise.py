@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from dpsub.accounting import fast_search, search
-from dpsub.accounting.account import Account
-from dpsub.accounting.fast_search import Needed
-from dpsub.accounting.proofs import ChainProfile
-from dpsub.accounting.question import account
+from dpsub.accounting.engine.profiles import ChainProfile
+from dpsub.accounting.engine.roots import safe_root
+from dpsub.accounting.questions import fast_search, search
+from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.fast_search import Needed
+from dpsub.accounting.questions.question import account
 from dpsub.accounting.release import Release
-from dpsub.accounting.roots import safe_root
 from dpsub.errors import UnsupportedError
 from dpsub.reproduce.study.cells import Cell
 from dpsub.sampling import Multistage

@@ -13,7 +13,7 @@ import pandas as pd
 from pydantic import Field
 
 from dpsub import checks
-from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.engine.fourier import ComposedLoss
 from dpsub.data import described
 from dpsub.data.point_sets import PointSet
 from dpsub.importance import audit

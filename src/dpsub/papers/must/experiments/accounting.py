@@ -13,7 +13,7 @@ import pandas as pd
 from pydantic import Field
 
 from dpsub import checks, sampling
-from dpsub.accounting.pairs import MIN_SCALE, GaussianPair, MixturePair, PoissonPair, WorPair
+from dpsub.accounting.engine.pairs import MIN_SCALE, GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.noise.gaussian import CLASSICAL_BELOW
 from dpsub.papers.must import settings as shared
 from dpsub.papers.must.algorithm1 import CompositionGrid, cell_mass_bounds, check_size, compose

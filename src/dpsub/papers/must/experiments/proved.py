@@ -24,16 +24,16 @@ import pandas as pd
 from pydantic import Field
 
 from dpsub import checks, sampling
-from dpsub.accounting.account import Account
-from dpsub.accounting.bracket import Target
-from dpsub.accounting.composition import Composition
-from dpsub.accounting.ledger import Ledger
-from dpsub.accounting.pairs import FillerPair
-from dpsub.accounting.privacy_events import PairEvent
-from dpsub.accounting.question import account
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.engine.pairs import FillerPair
+from dpsub.accounting.engine.privacy_events import PairEvent
+from dpsub.accounting.engine.roots import safe_root
+from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.ledger import Ledger
+from dpsub.accounting.questions.question import account
+from dpsub.accounting.questions.search import NOISE, calibrate
 from dpsub.accounting.release import Release
-from dpsub.accounting.roots import safe_root
-from dpsub.accounting.search import NOISE, calibrate
 from dpsub.errors import UnsupportedError
 from dpsub.papers.must.experiments.accounting import noise_of_sum
 from dpsub.papers.must.settings import (

@@ -1,0 +1,444 @@
+"""The value of a game of many steps, several of them at a time: an upper bound of the value of
+`Game` on the same laws that costs about as much as some hundred of its steps, whatever their
+number.
+
+Within a block of B steps the value is followed by one law K, that of a pair that is chosen often,
+and an excess F, for what the best choice gains over K in a step. Where the step of the game, T,
+has T U <= K (U + F) and T (U + (B - 1) F) <= K (U + B F), T^B U is at most K^B (U + B F): means of
+a largest value are no smaller than the largest mean, and T is convex (docs/accounting.md,
+Theorem 75). Any K and F are valid; what the two inequalities lack is measured and added.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import fft
+
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.pld import PrivacyLossDistribution
+from dpsub.accounting.games.game import GameValue, Kernels, largest_of_tilted, tilted_kernels
+from dpsub.errors import NumericalError
+
+_EPS = float(np.finfo(float).eps)
+# after r steps a block has at most r / 8 steps: the value changes as quickly as it is young
+_PATIENCE = 8
+# a block that adds more, as a share of A, is played again with half of its steps
+_MOST_LOST = 5e-4
+# one that adds no more than this is followed by one of twice its steps
+_LITTLE_LOST = _MOST_LOST / 8
+# scale, in roots of the steps of a block, below which an excess is smoothed: the laws of a step
+# differ most where it is rough
+_SMOOTH = 4
+# A beyond the window, over its largest value; probability that K^B moves further than is followed
+_FLOOR, _ASTRAY = 1e-8, 1e-14
+# slopes of the bounds of A beyond the packet, per standard deviation of so many steps
+_SLOPES = np.geomspace(1.0, 2**12, 25)
+# a new window is larger than what is needed by this factor, so that few are
+_ROOM = 1.25
+# where the excess lacks something: shares of the largest A above which a share of A is added
+_LEVELS = np.array([1e-1, 1e-2, 1e-4, 1e-6])
+# orders that are looked at for K, where A is at least this share of the largest one, and how much
+# of a block's sum K may lack
+_LOOKS, _LARGE, _LEAST = 12, 0.3, 0.5
+# points of all pairs together; points that are transformed at a time
+MOST_POINTS, _TOGETHER = 2**23, 2**17
+
+
+@dataclass(frozen=True, eq=False)
+class BlockedGame:
+    """k steps, each with one of several dominating pairs, chosen from the past; arguments as of
+    `Game`. Blocks have at most steps / `blocks` steps."""
+
+    plds: Sequence[PrivacyLossDistribution]
+    steps: int
+    tilt: float
+    blocks: int
+    lost: float = 0.0
+    swapped: Sequence[PrivacyLossDistribution] = ()
+    end: float = math.inf
+    """Losses above it count as infinite."""
+
+    def played(self) -> GameValue:
+        """The value of all steps; NumericalError if the grid is too long."""
+        return self._value(self._followed())
+
+    def _value(self, value: np.ndarray) -> GameValue:
+        kernels = self.kernels
+        x = np.arange(value.shape[1]) * kernels.step
+        # what A may be beyond the windows passes on undiminished ("Floor")
+        larger = value.max(axis=0) + self._floor
+        log_scale, infinity = self.steps * kernels.kappa, self.steps * kernels.infinity
+        return GameValue(x, larger, self.tilt, log_scale, infinity)
+
+    def roughly(self, count: int) -> Rough:
+        """About the value of all steps, and A at about so many moments: no bound, as a choice is
+        kept for all steps of a block."""
+        orders, for_each = 2 if self.swapped else 1, 0.0
+        value, window = np.zeros((orders, 1)), None
+        kept: list[Snapshot] = []
+        after = done = 0
+        while done < self.steps:
+            length = self._length(done, self.steps)
+            size = self._size(done + length)
+            if window is None or not window.holds(size, length):
+                window = _Window.of(self.kernels, orders, math.ceil(_ROOM * size), length)
+            block = _Block(window, self.tilt, done, length, _resized(value, window.size))
+            value = block.after_one_choice()
+            # two means by each pair
+            for_each += 2 * orders * (work.transform(window.n) + work.NUMBER * 4 * window.n)
+            done += length
+            # as many in a root of what has been played
+            if math.sqrt(done / self.steps) * count >= len(kept) + 1:
+                best = block.after_one().value
+                start = block.done
+                kept.append(Snapshot(start, done - after, window.below, block.padded, best))
+                after = done
+        kept.append(Snapshot(done, 0, 0, value, value))
+        return Rough(self._value(value), kept, for_each)
+
+    def _followed(self) -> np.ndarray:
+        """A after all steps."""
+        kernels, orders = self.kernels, 2 if self.swapped else 1
+        value = np.zeros((orders, 1))
+        window = _Window.of(kernels, orders, self._size(1), 1)
+        expected: _Expected | None = None
+        done, longest, waits = 0, self.steps, 0
+        while done < self.steps:
+            length = self._length(done, longest)
+            size = self._size(done + length)
+            if not window.holds(size, length):
+                window = _Window.of(kernels, orders, math.ceil(_ROOM * size), length)
+            block = _Block(window, self.tilt, done, length, _resized(value, window.size))
+            after = block.after_all(expected) if length > 1 else block.after_one()
+            if after.lost > _MOST_LOST and length > 1:
+                # shorter blocks lose less, and so do later ones
+                longest, expected, waits = length // 2, None, done + done // 2
+                continue
+            value, expected = after.value, after.expected or expected
+            if done >= waits:
+                longest = 2 * length if after.lost < _LITTLE_LOST else length
+            done += length
+            np.minimum(value, self._at_most(done, window.size), out=value)
+        return value
+
+    @cached_property
+    def kernels(self) -> Kernels:
+        most = None if self.end == math.inf else math.ceil(self.end / self.plds[0].step)
+        return tilted_kernels((*self.plds, *self.swapped), self.tilt, self.lost, most)
+
+    def _length(self, done: int, longest: int) -> int:
+        """Number of steps of the next block, a power of 2."""
+        fitting = min(done // _PATIENCE, self.steps // self.blocks, self.steps - done, longest)
+        return 1 << (max(1, fitting).bit_length() - 1)
+
+    @cached_property
+    def _slopes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Slopes theta > 0, ln of the largest mean of e^(theta loss) under the tilted laws, and of
+        the factor w: A_r(x) is at most w e^(r growth - theta x)."""
+        kernels = self.kernels
+        theta = _SLOPES / (kernels.deviation * math.sqrt(self.steps))
+        theta = theta[theta * kernels.left * kernels.step < 600.0]
+        growth = np.array([kernels.log_mgf(t) for t in theta])
+        log_w = np.array([math.log(largest_of_tilted(self.tilt + t)) for t in theta])
+        return theta, growth, log_w
+
+    @property
+    def _floor(self) -> float:
+        return _FLOOR * largest_of_tilted(self.tilt)
+
+    def _size(self, steps: int) -> int:
+        """Points of the grid up to where A is below the floor after so many steps or fewer."""
+        theta, growth, log_w = self._slopes
+        reached = (np.maximum(steps * growth, 0.0) + log_w - math.log(self._floor)) / theta
+        if not reached.size:
+            raise NumericalError("the game's losses are too large for its grid")
+        return max(2, math.ceil(max(0.0, float(reached.min())) / self.kernels.step) + 2)
+
+    def _at_most(self, steps: int, size: int) -> np.ndarray:
+        """Bounds of A after these steps, whatever is played."""
+        theta, growth, log_w = self._slopes
+        kernels = self.kernels
+        work.spend(work.NUMBER * size * theta.size)
+        x = np.arange(size) * kernels.step
+        lines = (steps * growth + log_w)[:, None] - np.multiply.outer(theta, x)
+        log_bound = np.minimum(lines.min(axis=0), self.tilt * x - steps * kernels.kappa)
+        rounding = 1 + 16 * _EPS * (4 + np.abs(log_bound) + steps * abs(kernels.kappa))
+        bound = np.exp(np.minimum(log_bound, 0.0)) * rounding
+        return np.asarray(np.minimum(bound, largest_of_tilted(self.tilt)))
+
+
+class Rough(NamedTuple):
+    """About the value of a game, A at some moments, and what a play takes for each pair."""
+
+    value: GameValue
+    snapshots: list[Snapshot]
+    work: float
+
+
+class Snapshot(NamedTuple):
+    """A after `done` steps, with `below` orders below 1; the largest means after one more, from
+    order 1 on; and how many steps it stands for."""
+
+    done: int
+    weight: int
+    below: int
+    padded: np.ndarray
+    best: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class _Window:
+    """Points of the grid where A is followed: `size` from 0 on, and `below` of negative orders,
+    where it is that of the exchanged data sets.
+
+    The inequalities of a block are checked from -`near` on, up to where nothing arrives. Transforms
+    have length `n`.
+    """
+
+    kernels: Kernels
+    size: int
+    near: int
+    below: int
+    n: int
+    length: int
+    spectra: np.ndarray
+    """Shape (orders, pairs, n // 2 + 1)."""
+    powers: dict[tuple[int, tuple[int, ...]], np.ndarray] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, kernels: Kernels, orders: int, size: int, length: int) -> _Window:
+        """For blocks of up to this length."""
+        down, up = kernels.reach(length, _ASTRAY)
+        near = down if length > 1 else 0
+        below = near + kernels.left
+        size = max(size, below + 1)
+        n = fft.next_fast_len(below + size + max(2 * kernels.right, up), real=True)
+        count = kernels.masses.shape[0]
+        if n * count > MOST_POINTS:
+            raise NumericalError(f"the game needs {n * count} grid points, more than {MOST_POINTS}")
+        work.spend(count * (work.transform(n) + work.NUMBER * n))
+        padded = np.zeros((count, n))
+        # a loss moves orders down; those below 0 stand at the end of the array
+        padded[:, : kernels.left + 1] = kernels.masses[:, kernels.right :]
+        padded[:, n - kernels.right :] = kernels.masses[:, : kernels.right]
+        spectra = fft.rfft(padded).reshape(orders, count // orders, -1)
+        return cls(kernels, size, near, below, n, length, spectra)
+
+    def holds(self, size: int, length: int) -> bool:
+        """Whether a block of this length fits."""
+        return size <= self.size and length <= self.length
+
+    @property
+    def inside(self) -> slice:
+        """Of the orders from 1 on."""
+        return slice(self.below, self.below + self.size)
+
+    @property
+    def checked(self) -> slice:
+        """Where the inequalities are."""
+        return slice(self.below - self.near, self.below + self.size + self.kernels.right)
+
+    def moved(self, spectra: np.ndarray) -> np.ndarray:
+        return np.asarray(fft.irfft(spectra, n=self.n))
+
+    def power(self, pairs: tuple[int, ...], length: int) -> np.ndarray:
+        """K^length, by squares, K being the law of one pair of each order."""
+        if length == 1:
+            return self.spectra[np.arange(len(pairs)), list(pairs)]
+        key = length, pairs
+        if key not in self.powers:
+            half = self.power(pairs, length // 2)
+            self.powers[key] = half * half
+        return self.powers[key]
+
+    def smoothed(self, excess: np.ndarray, pairs: tuple[int, ...], length: int) -> np.ndarray:
+        """What K takes to an excess, nearly, where that is smooth."""
+        m = max(1, length // _SMOOTH)
+        K, rough = self.power(pairs, 1), self.power(pairs, m)
+        inverse = np.conj(rough) * (rough / np.where(np.abs(K) > 1e-3, K, np.inf))
+        inverse *= 2 - np.abs(rough) ** 2
+        padded = np.zeros((K.shape[0], self.n))
+        padded[:, self.checked] = excess
+        return self.moved(inverse * fft.rfft(padded))[:, self.checked]
+
+
+class _After(NamedTuple):
+    """A after a block, what the next one may expect, and what was added, as a share of A."""
+
+    value: np.ndarray
+    expected: _Expected | None
+    lost: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Expected:
+    """By how much more the second inequality asked for than the first one, from a point of the grid
+    on, in a block of this length: the next block will be like it."""
+
+    first: int
+    growth: np.ndarray
+    length: int
+
+    def at(self, first: int, size: int, length: int) -> np.ndarray:
+        found = np.zeros((self.growth.shape[0], size))
+        start = max(first, self.first)
+        stop = min(first + size, self.first + self.growth.shape[1])
+        kept = self.growth[:, start - self.first : stop - self.first]
+        found[:, start - first : stop - first] = kept
+        return found * ((length - 1) / (self.length - 1))
+
+
+class _Block:
+    """`length` steps after the first `done` ones, from A of these on."""
+
+    def __init__(
+        self, window: _Window, tilt: float, done: int, length: int, value: np.ndarray
+    ) -> None:
+        self.window, self.done, self.length = window, done, length
+        kernels = window.kernels
+        near = np.arange(window.below, 0, -1) * kernels.step
+        # V(1/a) = 1 - 1/a + V(a)/a, the data sets in the other order ("Orders below 1")
+        unit = math.exp(-done * kernels.kappa)
+        work.spend(work.TERM * 3 * near.size)
+        self.padded = np.zeros((value.shape[0], window.n))
+        self.padded[:, window.inside] = value
+        others = value[::-1, window.below : 0 : -1]
+        self.padded[:, : window.below] = np.exp(-(1 + 2 * tilt) * near) * others
+        self.padded[:, : window.below] += -np.expm1(-near) * np.exp(-tilt * near) * unit
+        self.largest = max(unit, float(self.padded.max()))
+        # what forming these rounds, relative to themselves
+        farthest = window.size * kernels.step
+        self.grown = 1 + 4 * _EPS * (8 + (2 + 2 * tilt) * farthest + abs(done * kernels.kappa))
+        # a share of the norm of what is transformed ("Round-off")
+        self.round_off = 16 * _EPS * math.log2(window.n)
+        self.best = value
+
+    def after_one(self) -> _After:
+        """A after a single step."""
+        self.best = self._largest(fft.rfft(self.padded), self.window.inside)
+        best = np.maximum(self.best, 0.0) + self.round_off * _norms(self.padded)
+        return _After(np.asarray(best * self.grown), None, 0.0)
+
+    def after_one_choice(self) -> np.ndarray:
+        """About A after the block, where a choice is kept."""
+        window = self.window
+        orders, count, _ = window.spectra.shape
+        work.spend(orders * (1 + 2 * count) * (work.transform(window.n) + 4 * window.n))
+        moved = window.moved(window.spectra**self.length * fft.rfft(self.padded)[:, None])
+        return np.asarray(np.maximum(moved[:, :, window.inside].max(axis=1), 0.0))
+
+    def after_all(self, expected: _Expected | None) -> _After:
+        """A after the block, and what was learnt of its excess (Theorem 75)."""
+        window, B, checked = self.window, self.length, self.window.checked
+        transformed = fft.rfft(self.padded)
+        largest = self._largest(transformed, checked)
+        pairs = self._references(transformed)
+        K = window.power(pairs, 1)
+        by_reference = window.moved(K * transformed)[:, checked]
+        self.best = largest[:, window.near : window.near + window.size]
+        gain = largest - by_reference
+        guess = gain
+        if expected is not None:
+            # an estimate that is as large as the gain itself has gone astray
+            guess = gain + np.minimum(expected.at(-window.near, gain.shape[1], B), gain)
+        excess = np.zeros_like(self.padded)
+        excess[:, checked] = window.smoothed(guess, pairs, B)
+        of_excess = K * fft.rfft(excess)
+        later = transformed + (B - 1) * fft.rfft(excess)
+        gain_later = self._largest(later, checked)
+        gain_later -= window.moved(K * later)[:, checked]
+        norms, of_norms = _norms(self.padded), _norms(excess)
+        lacking = np.maximum(gain, gain_later) - window.moved(of_excess)[:, checked]
+        lacking += self.round_off * (4 * norms + (2 * B + 1) * of_norms)
+        share, rest = self._added(lacking, by_reference - (B - 1) * gain, norms, pairs)
+        total = (1 + B * share) * self.padded + B * excess
+        work.spend(work.transform(window.n) * 2 * total.shape[0])
+        value = window.moved(window.power(pairs, B) * fft.rfft(total))[:, window.inside]
+        # "Round-off", of powers as well, and what leaves the window
+        value = np.maximum(value + B * self.round_off * _norms(total) + rest, 0.0)
+        most = (1 + B * share) * self.largest + B * np.abs(excess).max(axis=1, keepdims=True)
+        value += (B + 2) * _ASTRAY * most
+        learnt = _Expected(-window.near, np.maximum(gain_later - gain, 0.0), B)
+        lost = float((B * share + rest / self.padded.max(axis=1, keepdims=True)).max())
+        return _After(value * self.grown, learnt, lost)
+
+    def _added(
+        self, lacking: np.ndarray, unit: np.ndarray, norms: np.ndarray, pairs: tuple[int, ...]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The charge for all that the inequalities lack: in each step this share of A, where A
+        is large, and in all of the block this number everywhere; of each order, shape (o, 1)."""
+        B, kernels = self.length, self.window.kernels
+        orders = lacking.shape[0]
+        sums = kernels.sums.reshape(orders, -1)
+        # sums of so many terms are off by less than this share
+        by_pair = B * sums[np.arange(orders), list(pairs)] * (1 - 1e-12)
+        per_block = by_pair - (B - 1) * sums.max(axis=1) * (1 + 1e-12)
+        work.spend(work.NUMBER * 4 * lacking.size * _LEVELS.size)
+        best_share, best_rest = np.zeros((orders, 1)), np.zeros((orders, 1))
+        for order in range(orders):
+            top = float(unit[order].max())
+            found: list[tuple[float, float, float]] = []
+            for level in _LEVELS:
+                large = unit[order] > level * top
+                share = float(np.max(lacking[order, large] / unit[order, large], initial=0.0))
+                rest = float(np.max(lacking[order, ~large], initial=0.0))
+                rest += share * 2 * B * self.round_off * float(norms[order, 0])
+                rest *= B / float(per_block[order])
+                found.append((B * share * top / 2 + rest, share, rest))
+            _, best_share[order], best_rest[order] = min(found)
+        return best_share * (1 + 8 * _EPS), best_rest * (1 + 8 * _EPS)
+
+    def _references(self, transformed: np.ndarray) -> tuple[int, ...]:
+        """Of each order the pair that is chosen most often where A is large."""
+        kernels = self.window.kernels
+        sums = kernels.sums.reshape(transformed.shape[0], -1)
+        pairs = []
+        for order, best in enumerate(self.best):
+            large = np.flatnonzero(best > _LARGE * best.max())
+            looked = large[:: max(1, large.size // _LOOKS)]
+            # few orders: a mean is a sum, term by term
+            rows = self.padded[order, looked[:, None] + self._moves]
+            work.spend(work.NUMBER * rows.shape[0] * kernels.masses.size)
+            masses = kernels.masses.reshape(*sums.shape, -1)[order]
+            means = np.einsum("ij,kj->ik", rows, masses)
+            chosen = np.bincount(means.argmax(axis=1), best[looked], minlength=sums.shape[1])
+            # what is added everywhere must not grow
+            chosen[self.length * (1 - sums[order] / sums[order].max()) > _LEAST] = -1.0
+            pairs.append(int(chosen.argmax()))
+        return tuple(pairs)
+
+    @cached_property
+    def _moves(self) -> np.ndarray:
+        """From an order of 1 or more to where losses take it."""
+        kernels = self.window.kernels
+        return self.window.below + np.arange(kernels.right, -kernels.left - 1, -1)
+
+    def _largest(self, transformed: np.ndarray, part: slice) -> np.ndarray:
+        """The largest mean over the pairs."""
+        window = self.window
+        orders, count, _ = window.spectra.shape
+        each = work.transform(window.n) + work.NUMBER * 4 * window.n
+        work.spend(orders * (1 + count) * each)
+        best = np.full((orders, part.stop - part.start), -np.inf)
+        together = max(1, _TOGETHER // window.n)
+        for start in range(0, count, together):
+            some = window.spectra[:, start : start + together] * transformed[:, None]
+            np.maximum(best, window.moved(some)[:, :, part].max(axis=1), out=best)
+        return best
+
+
+def _norms(values: np.ndarray) -> np.ndarray:
+    """Euclidean norms of the rows, shape (orders, 1)."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", values, values))[:, None])
+
+
+def _resized(values: np.ndarray, size: int) -> np.ndarray:
+    """Rows with zeros at their ends, or without their ends."""
+    missing = max(0, size - values.shape[1])
+    return np.pad(values[:, :size], ((0, 0), (0, missing)))

@@ -1,0 +1,490 @@
+"""Upper ends by the value of a game: which cells cover the choices of a step, on which grid.
+
+The two extreme choices, those of the filler flip, are played first, on a coarse grid: they show
+what the game comes to where the cells are as small as can be, and at which orders a choice matters.
+There every cell is looked at, and those that gain over the extreme ones are cut. Any cover and grid
+are valid: this module decides only how close the answer comes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.fourier import ComposedLoss, check_step
+from dpsub.accounting.engine.pld import (
+    PrivacyLossDistribution,
+    Profile,
+    RememberedProfile,
+    two_sided_pld,
+)
+from dpsub.accounting.engine.privacy_events import order_grid
+from dpsub.accounting.engine.work import OutOfWorkError
+from dpsub.accounting.games.blocks import MOST_POINTS, BlockedGame, Rough, Snapshot
+from dpsub.accounting.games.game import Game, GameCells, GamePlayed, GameValue
+from dpsub.errors import NumericalError
+
+# steps of grids, in standard deviations of one loss: where a cover is sought, and the finest
+_COVERING, _FINEST = 1 / 2, 1 / 64
+# blocks of steps that are followed together; work of the longest play of single steps that follows
+# one of blocks
+_BLOCKS, _LONGEST = 30, 2e10
+# of the width: what the grid may take of it, what the cover may of the rest, and what is too little
+# for a finer grid
+_BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
+# work of a play, in which blocks are shorter than in a rough one, over what that takes for a pair
+_PLAYS = 2.2
+# points of a window over those of A, at most
+_WINDOW = 3
+# plays on one grid at most, with ever more cells
+_PLAYS_ON_A_GRID = 7
+# cells of a cover that is worth a play
+_FEW_CELLS = 60
+# cells with this share of what a cover costs are cut
+_CUT, _CUT_TWICE, _MOST_ROUNDS, _MOST_CELLS = 0.02, 0.1, 60, 400
+# so many rounds that leave nearly all of what the cover costs end the search
+_SLOW_ROUNDS, _SLOW = 6, 0.15
+# moments of a play that are looked at, and orders at each of them, up to so many deviations
+_MOMENTS, _ORDERS, _APART = 20, 40, 3.5
+# log of the probability, under the tilt, of an order that wanders off the grid
+_RARE = -14.0
+
+
+@dataclass(frozen=True, eq=False)
+class FillerGame:
+    """The upper end for `steps` adaptive releases; `spread`: standard deviation of one loss,
+    roughly."""
+
+    cells: GameCells
+    steps: int
+    spread: float
+    played: list[GamePlayed] = field(default_factory=list, repr=False)
+    """The games that prove something, in the order in which they were played."""
+    ended_by: list[str] = field(default_factory=list, repr=False)
+    """What ended each search before its width was reached: effort, numerics or theory."""
+    values: list[GameValue] = field(default_factory=list, repr=False)
+    """The values of these games at all orders."""
+    searches: dict[tuple[float | None, float | None], _CoverSearch] = field(
+        default_factory=dict, repr=False
+    )
+    """What earlier searches for these targets found, to be taken up again."""
+
+    def answer(self, target: Target, lower: float, upper: float) -> float:
+        """The best upper answer, at most `upper`, until it is within the width of `lower`, or the
+        next one would take more work than is left."""
+        best = upper
+        # numbers that leave the range of doubles end the play, as grids that are too large do: what
+        # was proved stays (section 7, "Range")
+        with np.errstate(over="raise", invalid="raise"):
+            reason = "theory"
+            try:
+                for proved in self._ends(target, lower, upper):
+                    best = min(best, proved)
+                    if target.gap(lower, best) <= 1:
+                        return best
+            except OutOfWorkError:
+                reason = "effort"
+            except (NumericalError, FloatingPointError, OverflowError):
+                reason = "numerics"
+        self.ended_by.append(reason)
+        return best
+
+    def _ends(self, target: Target, lower: float, upper: float) -> Iterator[float]:
+        """Answers of ever finer games; at last that of the finest one, step by step."""
+        search = self._search(target, lower, upper)
+        ended: NumericalError | None = None
+        cover: Sequence[Any] = []
+        last = math.inf
+        try:
+            for finer, step in enumerate(search.steps()):
+                for cover in search.covers(step, _BY_COVER / 2**finer):
+                    last = search.affordable(cover, step)
+                    proved = self._proved(search, cover, last)
+                    yield proved
+                    if last > step:
+                        fewer = search.fewer(step)
+                        if fewer:
+                            cover, last = fewer, step
+                            yield self._proved(search, cover, step)
+                        # without a budget it is the size of the grid
+                        kind = OutOfWorkError if work.left() < math.inf else NumericalError
+                        raise kind("no play with this cover is possible on this grid; raise effort")
+                    search.proved = proved
+        except NumericalError as error:
+            ended = error
+        if cover and search.has_single_steps(cover, last):
+            yield self._proved(search, cover, last, single=True)
+        if ended is not None:
+            raise ended
+
+    def _search(self, target: Target, lower: float, upper: float) -> _CoverSearch:
+        asked = target.epsilon, target.delta
+        if asked not in self.searches:
+            self.searches[asked] = _CoverSearch(self, target, lower, upper)
+        search = self.searches[asked]
+        search.target, search.lower = target, lower
+        return search
+
+    def _proved(
+        self, search: _CoverSearch, cover: Sequence[Any], step: float, *, single: bool = False
+    ) -> float:
+        """The answer of a game, which is kept."""
+        value = search.value(cover, step, single=single)
+        self.values.append(value)
+        proved = value.answer(search.target)
+        laws = search.plds(cover, step), search.swapped(cover, step)
+        points = min(value.x.size, math.ceil(search.end / step) + 1)
+        self.played.append(GamePlayed(search.target, proved, points, cover, *laws))
+        return proved
+
+
+class _CoverSearch:
+    """Covers and grids for one target."""
+
+    def __init__(self, game: FillerGame, target: Target, lower: float, upper: float) -> None:
+        self.of, self.target, self.lower = game, target, lower
+        self.proved = math.inf
+        """The answer of the last play."""
+        self._known: dict[Any, tuple[Profile, Profile]] = {}
+        self._orders: dict[float, np.ndarray] = {}
+        self._aims: dict[float, Rough] = {}
+        self._single_work: dict[float, float] = {}
+        """Of a play step by step, for each cell."""
+        self._gains: dict[tuple[Any, float], np.ndarray] = {}
+        self._looked: dict[float, _Looks] = {}
+        self._values: dict[tuple[float, tuple[Any, ...], bool], GameValue] = {}
+        self._cover: list[Any] = [game.cells.whole]
+        self._covers: list[list[Any]] = []
+        # the tilt of the saddle point where one pair dominates all choices
+        before = work.spent()
+        whole = self._pld(game.cells.whole, game.spread / 8)
+        self._law_work = (work.spent() - before) / 8
+        """For a law on a grid of one step in a standard deviation."""
+        cumulants = ComposedLoss([whole], [game.steps]).cumulants
+        if target.delta is not None:
+            self.tilt = cumulants.tilt_at_delta(math.log(target.delta))
+            epsilon, delta = upper, target.delta
+        else:
+            assert target.epsilon is not None
+            self.tilt = cumulants.tilt_at_epsilon(target.epsilon)
+            epsilon, delta = target.epsilon, lower
+        lowest, _ = cumulants.reach(self.tilt, _RARE)
+        # from where on a play of single steps may give up
+        self.end = epsilon + max(8 * game.spread, -lowest)
+        self.lost = max(delta * 1e-5 / game.steps, target.tail)
+
+    def steps(self) -> Iterator[float]:
+        """Steps of grids, in turn: the coarsest that leaves enough of the width to the cover, as
+        the extreme choices show, or that is affordable, and finer ones while they would gain
+        something."""
+        step, room = self.of.spread * _COVERING, _BY_GRID * self._unit
+        finest = self.of.spread * _FINEST
+        while step > finest and self._aim(step) - self.lower > room:
+            # where the bounds of the extreme choices are loose, more than their grid matters
+            little = 2 * (self._aim(step) - self.lower)
+            if not self._affords_half(step, _FEW_CELLS) or not self._gains_by(step, little):
+                break
+            step /= 2
+        yield step
+        while step > finest:
+            if not self._affords_half(step, len(self._cover)):
+                raise OutOfWorkError("the budget of work does not suffice; raise effort")
+            if not self._gains_by(step):
+                return
+            step /= 2
+            yield step
+
+    def _affords_half(self, step: float, cells: int) -> bool:
+        """Whether a cover of so many cells may be played on the grid of half this step."""
+        return work.affords(2 * cells * self._work([self.of.cells.whole], step))
+
+    def _gains_by(self, step: float, size: float = 0.0) -> bool:
+        """Whether half of this step would gain enough for a play of its own, of the width and of
+        this size; grids err by the square of their step, and what finer ones still change is a
+        third of that."""
+        least = _LITTLE * max(self._unit, size)
+        return self._aim(step) - self._aim(step / 2) >= least
+
+    def affordable(self, cover: Sequence[Any], step: float) -> float:
+        """This step, or that of a coarser grid on which a play is likely to come to its end."""
+        coarsest = self.of.spread * _COVERING
+        self._aim(step)
+        while (step, tuple(cover), False) not in self._values and step < coarsest:
+            if self._fits(cover, step):
+                break
+            step *= 2
+            self._aim(step)
+        return step
+
+    def fewer(self, step: float) -> Sequence[Any] | None:
+        """The largest earlier cover that is affordable on this grid, if there is one."""
+        affordable = (cover for cover in reversed(self._covers) if self._fits(cover, step))
+        return next(affordable, None)
+
+    def _fits(self, cover: Sequence[Any], step: float) -> bool:
+        """Whether a play on this grid is likely to come to its end."""
+        points = len(cover) * _WINDOW * self._aims[step].value.x.size
+        return points <= MOST_POINTS and work.affords(self._work(cover, step))
+
+    def _work(self, cover: Sequence[Any], step: float) -> float:
+        """What a play with these cells takes, roughly."""
+        by_play = self._play_work(cover, step)
+        new = sum((cell, step) not in self._gains for cell in cover)
+        return by_play + new * 2 * self._law_work * self.of.spread / step
+
+    def value(self, cover: Sequence[Any], step: float, *, single: bool = False) -> GameValue:
+        """That of the game with these cells, step by step where that takes no more work than
+        blocks of steps do, or where it `single`s them."""
+        key = step, tuple(cover), single
+        if key not in self._values:
+            self._values[key] = self._played(cover, step, single=single)
+        return self._values[key]
+
+    def _played(self, cover: Sequence[Any], step: float, *, single: bool) -> GameValue:
+        if single or self._single(cover, step).work <= self._blocks_work(cover, step):
+            return self._single(cover, step).played()
+        return self.game(cover, step).played()
+
+    def _blocks_work(self, cover: Sequence[Any], step: float) -> float:
+        """What a play of blocks takes, roughly."""
+        self._aim(step)
+        return len(cover) * _PLAYS * self._aims[step].work
+
+    def _play_work(self, cover: Sequence[Any], step: float) -> float:
+        """What a play takes, roughly: of blocks, or step by step as for the extreme choices."""
+        self._aim(step)
+        return min(self._blocks_work(cover, step), len(cover) * self._single_work[step])
+
+    def has_single_steps(self, cover: Sequence[Any], step: float) -> bool:
+        """Whether a play of blocks may be followed by one of single steps."""
+        takes = self._single(cover, step).work
+        return self._blocks_work(cover, step) < takes <= _LONGEST and work.affords(takes)
+
+    def _single(self, cover: Sequence[Any], step: float) -> Game:
+        laws, swapped = self.plds(cover, step), self.swapped(cover, step)
+        return Game(laws, self.of.steps, self.tilt, self.end, self.lost, swapped)
+
+    @property
+    def _unit(self) -> float:
+        """The width, as an answer."""
+        answer = self._aim(self.of.spread * _COVERING)
+        return self.target.width * (answer if self.target.delta is None else 1.0)
+
+    def _aim(self, step: float) -> float:
+        """What the extreme choices come to on the grid of this step."""
+        if step not in self._aims:
+            extremes = self.of.cells.extremes
+            game = self.game(extremes, step)
+            self._aims[step] = game.roughly(0)
+            single = self._single(extremes, step).work
+            self._single_work[step] = single / len(extremes)
+        return self._aims[step].value.answer(self.target)
+
+    def covers(self, step: float, share: float) -> Iterator[Sequence[Any]]:
+        """Covers for plays on this grid, until what cells cost is at most this share of what the
+        grid leaves to them: often it is more than the looks at them say."""
+        before, cells, least = math.inf, 0, share
+        self._aim(step)
+        # where a play takes less work than the laws of its cells, first with few of them; a budget
+        # is better spent on the cells that the looks ask for
+        is_short = self._single_work[step] < _PLAYS * self._aims[step].work
+        if is_short and work.left() == math.inf:
+            share *= 4
+        for halved in range(_PLAYS_ON_A_GRID):
+            cover = self.cover(step, share / 2**halved)
+            if len(cover) == cells:
+                return
+            yield cover
+            is_close = self.proved - self._aim(step) <= least * self._room(step)
+            if is_close or before - self.proved < 2 * _LITTLE * self._unit:
+                return
+            before, cells = self.proved, len(cover)
+
+    def cover(self, step: float, share: float) -> Sequence[Any]:
+        """Cells that cost, over the extreme choices, at most this share of what the grid leaves of
+        the width; or as many as a play on this grid can afford. They are sought on a
+        coarse grid first, where laws take less work."""
+        for grid in dict.fromkeys((self.of.spread * _COVERING, step)):
+            self._refine(grid, step, share)
+        return list(self._cover)
+
+    def _room(self, step: float) -> float:
+        """What this grid leaves of the width to the cover."""
+        return max(self._unit - (self._aim(step) - self.lower), _BY_COVER * self._unit)
+
+    def _refine(self, grid: float, step: float, share: float) -> None:
+        """Cut cells by what they cost on one grid, for a play on that of this step, until this is
+        no more than a share of what is left."""
+        looks = self._looks(grid)
+        costs: list[float] = []
+        if not work.affords(self._work(self._cover, step)):
+            return
+        for _ in range(_MOST_ROUNDS):
+            gains = np.stack([self._gain(cell, grid) for cell in self._cover])
+            shares = looks.shares(gains)
+            costs.append(float(shares.sum()))
+            if (
+                costs[-1] <= share * self._room(step) / self._per_share
+                or len(self._cover) > _MOST_CELLS
+            ):
+                break
+            if (
+                len(costs) > _SLOW_ROUNDS
+                and costs[-1 - _SLOW_ROUNDS] - costs[-1] < _SLOW * costs[-1]
+            ):
+                break
+            cover = self._cut(shares)
+            if not work.affords(self._work(cover, step)):
+                break
+            self._covers.append(self._cover)
+            self._cover = cover
+
+    def _cut(self, shares: np.ndarray) -> list[Any]:
+        """Cells that cost much are cut, those that cost most twice."""
+        cells = []
+        for cell, share in zip(self._cover, (shares / shares.sum()).tolist(), strict=True):
+            parts = [cell]
+            for least in (_CUT, _CUT_TWICE):
+                if share > least:
+                    parts = [half for part in parts for half in self.of.cells.halves(part)]
+            cells += parts
+        return cells
+
+    def _looks(self, grid: float) -> _Looks:
+        """Where cells are looked at on the grid of this step."""
+        if grid not in self._looked:
+            epsilon = self.target.epsilon
+            if epsilon is None:
+                epsilon = min(self._aim(grid), self.end)
+            game = self.game(self.of.cells.extremes, grid)
+            snapshots = game.roughly(_MOMENTS).snapshots
+            self._looked[grid] = _Looks.of(snapshots, game, epsilon)
+        return self._looked[grid]
+
+    @cached_property
+    def _per_share(self) -> float:
+        """By how much the answer grows where A grows by its own size, at the rate of a little."""
+        if self.target.delta is None:
+            return self._aim(self.of.spread * _COVERING)
+        value = self._aims[self.of.spread * _COVERING].value
+        epsilon = self._aim(self.of.spread * _COVERING)
+        place = min(int(np.searchsorted(value.x, epsilon)), value.x.size - 2)
+        near = np.log(value.bounds[max(0, place - 2) : place + 2])
+        slope = (near[0] - near[-1]) / ((near.size - 1) * (value.x[1] - value.x[0]))
+        return 1 / max(float(slope), 1e-9)
+
+    def _gain(self, cell: Any, grid: float) -> np.ndarray:
+        """What a cell gains over the extreme choices, in each look."""
+        if (cell, grid) not in self._gains:
+            pld = self._pld(cell, grid)
+            swapped = None if self.of.cells.mirrored else self._pld(cell, grid, swapped=True)
+            self._gains[cell, grid] = self._looks(grid).gain(pld, swapped)
+        return self._gains[cell, grid]
+
+    def game(self, cells: Sequence[Any], step: float) -> BlockedGame:
+        """A game with these cells."""
+        plds, swapped = self.plds(cells, step), self.swapped(cells, step)
+        steps = self.of.steps
+        return BlockedGame(plds, steps, self.tilt, _BLOCKS, self.lost, swapped, self.end)
+
+    def plds(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
+        """A dominating law of each cell."""
+        return [self._pld(cell, step) for cell in cells]
+
+    def swapped(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
+        """Those of the other order of the data sets, where it has a value of its own."""
+        mirrored = self.of.cells.mirrored
+        return [] if mirrored else [self._pld(cell, step, swapped=True) for cell in cells]
+
+    def _pld(self, cell: Any, step: float, *, swapped: bool = False) -> PrivacyLossDistribution:
+        """On the orders that suit the whole: with the same ones for all, larger profiles have
+        larger bounds."""
+        if step not in self._orders:
+            check_step(step)
+            whole, _ = self._profiles(self.of.cells.whole)
+            self._orders[step] = order_grid(whole, step, self.target.tail)
+        first, second = self._profiles(cell)
+        if swapped:
+            first, second = second, first
+        return two_sided_pld(first, second, step, self._orders[step])
+
+    def _profiles(self, cell: Any) -> tuple[Profile, Profile]:
+        if cell not in self._known:
+            first, second = self.of.cells.profiles(cell, self.target.tail)
+            self._known[cell] = RememberedProfile(first), RememberedProfile(second)
+        return self._known[cell]
+
+
+@dataclass(frozen=True, eq=False)
+class _Looks:
+    """Orders of a play with the extreme choices, at several moments, and how much of what is gained
+    there comes to the answer, as a share of A.
+
+    Between the order asked for and the last step orders wander as losses under the tilt do.
+    """
+
+    rows: np.ndarray
+    """A about each of them, from the largest loss to the smallest one, shape (looks, losses)."""
+    order: int
+    """Which order of the data sets it is of."""
+    best: np.ndarray
+    weight: np.ndarray
+    game: BlockedGame
+
+    @classmethod
+    def of(cls, snapshots: Sequence[Snapshot], game: BlockedGame, epsilon: float) -> _Looks:
+        kernels, steps = game.kernels, game.steps
+        law = kernels.masses[kernels.sums.argmax()]
+        mean = float(np.einsum("i,i", law, kernels.losses)) / float(law.sum())
+        final = snapshots[-1]
+        at_end = min(round(epsilon / kernels.step), final.best.shape[1] - 1)
+        # of both orders of the data sets the larger value counts
+        order = int(final.best[:, at_end].argmax())
+        size = float(final.best[order, at_end])
+        rows, best, weights = [], [], []
+        for snapshot in snapshots[:-1]:
+            left = steps - snapshot.done
+            spread = kernels.deviation * math.sqrt(left)
+            # most of what counts: paths that come from a loss of epsilon in all
+            centre = epsilon * snapshot.done / steps
+            wide = _APART * kernels.deviation * math.sqrt(snapshot.done * left / steps) + spread / 9
+            low = max(0, math.floor((centre - wide) / kernels.step))
+            high = min(math.ceil((centre + wide) / kernels.step), snapshot.best.shape[1] - 1)
+            if high <= low:
+                continue
+            stride = max(1, (high - low) // _ORDERS)
+            for place in range(low, high, stride):
+                apart = (place * kernels.step - (epsilon - left * mean)) / spread
+                density = math.exp(-apart * apart / 2) / (spread * math.sqrt(2 * math.pi))
+                weights.append(snapshot.weight * density * stride * kernels.step / size)
+                at = place + snapshot.below
+                around = snapshot.padded[order, at - kernels.left : at + kernels.right + 1]
+                rows.append(around[::-1])
+                best.append(snapshot.best[order, place])
+        work.spend(work.NUMBER * len(rows) * len(rows[0]))
+        return cls(np.array(rows), order, np.array(best), np.array(weights), game)
+
+    def gain(
+        self, pld: PrivacyLossDistribution, swapped: PrivacyLossDistribution | None
+    ) -> np.ndarray:
+        """What this law gains over the extreme choices."""
+        law = pld if self.order == 0 or swapped is None else swapped
+        kernels = self.game.kernels
+        places = np.clip(law.indices, -kernels.right, kernels.left)
+        tilted = law.masses * np.exp(self.game.tilt * kernels.step * places - kernels.kappa)
+        masses = np.bincount(places + kernels.right, tilted, kernels.left + kernels.right + 1)
+        work.spend(work.NUMBER * self.rows.size)
+        return np.asarray(np.einsum("ij,j->i", self.rows, masses) - self.best)
+
+    def shares(self, gains: np.ndarray) -> np.ndarray:
+        """What each cell of a cover costs, as a share of A, from the gains of all."""
+        work.spend(work.NUMBER * 2 * gains.size)
+        largest = np.maximum(gains.max(axis=0), 0.0) * self.weight
+        return np.bincount(gains.argmax(axis=0), largest, minlength=gains.shape[0])

@@ -1,0 +1,768 @@
+"""Many steps of samples of fixed size as a game: a proved upper end that, without replacement,
+converges to the exact value.
+
+At each step an adversary picks vectors of the unit ball: v and v' of the differing record, and
+those of the members that it replaces. The value of the game bounds the privacy of the steps
+(docs/accounting.md, section 4, Theorem 11 and Lemma 20). Cells of triples, v, v' and the first
+member replaced, cover all choices (Lemma 14), a pair dominates each cell (Theorems 15 and 22), and
+the largest mean of the value of the steps to come, over all cells, bounds the value one step
+earlier. Any cover is valid; cells that matter for the answer are cut in two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from scipy import fft
+from scipy.special import logsumexp, ndtr
+
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.cell_masses import tail_differences
+from dpsub.accounting.engine.pairs import complement, log_complement
+from dpsub.accounting.engine.pld import PrivacyLossDistribution, Profile
+from dpsub.accounting.engine.profiles import PROFILE_ERROR
+from dpsub.errors import NumericalError
+
+_EPS = float(np.finfo(float).eps)
+# relative, charged for positive and negative terms of a profile (tails to 40 deviations)
+TERM_ERROR = 4e-12
+# what rounding may do to the equation of a threshold, over the size of its terms
+ROOT_ERROR = 1e-12
+_NEWTON_STEPS = 40
+# least f over d, and least h: larger ones are less private
+_LEAST, _FLATTEST = 1e-3, 1e-5
+# largest h for which charges are spread
+STEEPEST = 8.0
+# log of the largest charge: smaller ones are less private
+MOST_CHARGED = 690.0
+
+
+def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
+    """Upper bounds of S = sup over t of Phi(t) - sum over points (ln w, d) of w Phi(t - d), with
+    broadcasting; distances d >= 0 in units of the noise.
+
+    The best t is where the sum of w exp(t d - d^2 / 2) is 1. Its logarithm is a convex, increasing
+    function of t, so Newton steps from the right stay there; what the last residual may hide is
+    charged (docs/accounting.md, section 7, "S and Psi").
+    """
+    farthest = max(distance for _, distance in points)
+    terms = [
+        (np.minimum(log_weight, MOST_CHARGED), max(distance, _LEAST * farthest))
+        for log_weight, distance in points
+    ]
+    # each term alone gives a place that is too far to the right
+    starts = (d / 2 - log_weight / d for log_weight, d in terms)
+    t = np.minimum.reduce(np.broadcast_arrays(*starts))
+    for _ in range(_NEWTON_STEPS):
+        work.spend(work.TERM * 3 * np.size(t) * len(terms))
+        exponents = [log_weight + t * d - d * d / 2 for log_weight, d in terms]
+        residual = exponents[0]
+        for other in exponents[1:]:
+            residual = np.logaddexp(residual, other)
+        slope = sum(
+            d * np.exp(exponent - residual)
+            for exponent, (_, d) in zip(exponents, terms, strict=True)
+        )
+        size = 1 + farthest * (np.abs(t) + farthest)
+        if np.all(np.abs(residual) <= ROOT_ERROR * size):
+            break
+        t = t - residual / slope
+    # a residual r moves the value by at most (e^r - 1) Phi(t + r / slope)
+    hidden = np.minimum(np.abs(residual) + 4 * ROOT_ERROR * size, 1.0)
+    gain = ndtr(t)
+    losses = sum(np.exp(log_weight) * ndtr(t - d) for log_weight, d in terms)
+    at_most = ndtr(t + hidden / slope)
+    value = gain - losses + TERM_ERROR * (gain + losses) + np.expm1(hidden) * at_most
+    return np.asarray(np.clip(np.where(hidden < 1, value, at_most), 0.0, 1.0))
+
+
+def three_points(
+    log_order: np.ndarray, log_charge: np.ndarray, reach: float, apart: float
+) -> np.ndarray:
+    """Upper bounds of Psi(a, tau; f, d) (Lemma 12), a >= 1, tau >= 0; f and d in units of the
+    noise."""
+    return best_half_line((log_order, apart), (log_charge, reach))
+
+
+def replaced_profile(
+    rate: float, reach: float, apart: float, missed: float | None = None
+) -> Profile:
+    """Upper bounds of sup H_a((1 - q) N(0) + q N(x) || (1 - q) N(0) + q N(y)), a >= 1, over |x| <=
+    `reach` and |x - y| <= `apart`, in units of the noise. The numbers x = reach and y = reach -
+    apart, of either sign, attain it (docs/accounting.md, Lemma 12). `missed` is 1 - q
+    (`complement`)."""
+    log_odds = log_complement(rate, missed) - math.log(rate)
+
+    def profile(log_order: np.ndarray) -> np.ndarray:
+        work.spend(work.TERM * np.size(log_order))
+        with np.errstate(divide="ignore"):
+            log_charge = np.log(np.expm1(log_order)) + log_odds
+        bound = three_points(log_order, log_charge, reach, apart)
+        return np.asarray(np.minimum(rate * bound * (1 + PROFILE_ERROR), 1.0))
+
+    return profile
+
+
+# bins on either side, of those of one width
+_BINS = 0.5
+
+
+def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of the points, and the weights, of a law under which no falling convex function
+    has a smaller mean than under W = exp(h Z - h^2 / 2), up to the probability left of the points.
+
+    Bins of Z between +-`reach` are moved to their ends, with the mean of W kept, and what is right
+    of them to the last one (docs/accounting.md, section 7, "W").
+    """
+    h = max(height, _FLATTEST)
+    width = min(max(0.08 / h, 0.1), 1.0)
+    # ever wider bins, where there is ever less mass
+    bins = math.ceil(_BINS * reach / width)
+    half = 2 * np.sinh(np.linspace(0.0, math.asinh(reach / 2), bins + 1))
+    z = np.concatenate([-half[:0:-1], half])
+    z[[0, -1]] = -reach, reach
+    log_points = h * z - h * h / 2
+    # under N(u, 1), whose density for u = h is W times that for u = 0: bins right of the centre as
+    # differences of the upper tail
+    mass, mean = (tail_differences(ndtr(z - u), ndtr(u - z), z[1:] <= u) for u in (0.0, h))
+    growth = -np.expm1(-h * np.diff(z))
+    up = (mean / np.exp(log_points[1:]) - mass * (1 - growth)) / growth
+    up = np.clip(up, 0.0, mass)
+    # tails are off by eps (8 + 4 z^2) of themselves; dividing by the growth enlarges that
+    error = (64 + 16 * reach**2) * _EPS * mass / growth
+    weights = np.append(mass - up + error, float(ndtr(-reach)))
+    weights[1:] += up + error
+    return log_points, weights
+
+
+class Branch(NamedTuple):
+    """One number of slots of the first sample that hold the record: the probability of it and l
+    draws, l = 0, 1, ..., and the law of the base's weight on the points of all branches."""
+
+    counts: tuple[float, ...]
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Copies:
+    """How often a sample holds the record.
+
+    It passes the stage before the last with probability `passed`, q, `missed` being 1 - q
+    (`complement`), and is then drawn l times with probability counts[l]; `rest` is left out of
+    these. Where it does not pass, the base has a random weight: `points` and `weights` of a law
+    under which no falling convex function has a smaller mean; with several `branches`, each has its
+    own (Theorem 65).
+    """
+
+    counts: tuple[float, ...]
+    passed: float = 1.0
+    points: tuple[float, ...] = (1.0,)
+    weights: tuple[float, ...] = (1.0,)
+    missed: float | None = None
+    branches: tuple[Branch, ...] = ()
+    rest: float = 0.0
+
+    @property
+    def odds(self) -> float:
+        """(1 - q) / q, q = `passed`."""
+        return complement(self.passed, self.missed) / self.passed
+
+    @property
+    def log_bases(self) -> np.ndarray:
+        """ln u at the points: what of its charge a base of this weight pays."""
+        points = np.array(self.points)
+        if self.branches:
+            return np.log(points)
+        return np.log((self.counts[0] + self.odds * points) / (self.counts[0] + self.odds))
+
+    def weights_of(self, count: int) -> np.ndarray:
+        """The law of the base's weight, given that the record is drawn so often."""
+        if not self.branches:
+            return np.array(self.weights)
+        chances = np.array([branch.counts[count] for branch in self.branches])
+        laws = np.array([branch.weights for branch in self.branches])
+        mixed = np.einsum("j,jk->k", chances, laws)
+        return mixed / self.counts[count] * (1 + 8 * _EPS * chances.size)
+
+    def paid(
+        self, log_order: np.ndarray, likely: Sequence[int], log_charges: Sequence[np.ndarray]
+    ) -> list[np.ndarray]:
+        """The charges, lowered until the branches can pay them: each has its own base, where the
+        record passed and was not drawn, and they share that of a record that did not pass."""
+        if not self.branches:
+            return list(log_charges)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_unit = np.log(np.expm1(log_order))
+            charges = np.exp([np.where(log_order > 0, x - log_unit, 0.0) for x in log_charges])
+        owed = np.zeros(log_order.shape)
+        for branch in self.branches:
+            chances = np.array([branch.counts[count] for count in likely])
+            asked = np.einsum("l,ln->n", chances, charges)
+            owed += np.maximum(asked - branch.counts[0] * (1 - 2 * _LAW_ERROR), 0.0)
+        with np.errstate(divide="ignore"):
+            share = np.log(np.minimum(self.odds / owed, 1.0) * (1 - 4 * _LAW_ERROR))
+        return [x + share for x in log_charges]
+
+    @classmethod
+    def of_draws(
+        cls,
+        counts: Sequence[float],
+        passed: float,
+        slots: int,
+        draws: int,
+        missed: float | None = None,
+    ) -> Copies:
+        """Of a stage that draws with replacement from the slots of a sample that holds the record
+        with probability `passed` in one of them (Lemma 20)."""
+        weight, law = _base_weight(slots, draws, 1)
+        ends = _ends_of_bins(weight, law)
+        moved = tuple(_moved(weight, law, ends).tolist())
+        return cls(tuple(counts), passed, tuple(ends.tolist()), moved, missed)
+
+    @classmethod
+    def of_draws_of_draws(
+        cls, held: np.ndarray, counts_of: Callable[[int], np.ndarray], slots: int, draws: int
+    ) -> Copies:
+        """Of a stage that draws with replacement from the slots of such a sample; j of them hold
+        the record with probability held[j]; counts_of(j) is the law of the number of draws of
+        them."""
+        passed = min(1.0, float(held[1:].sum()) * (1 + _LAW_ERROR))
+        shares = held / passed * (1 + 2 * _LAW_ERROR)
+        listed = [j for j in range(1, held.size) if shares[j] > _RAREST]
+        laws = [_base_weight(slots, draws, j) for j in listed]
+        ends = np.append(_ends_of_bins(*laws[0]), min(weight[0] for weight, _ in laws))
+        ends = np.unique(ends)
+        branches = []
+        for j, base in zip(listed, laws, strict=True):
+            counts = np.zeros(draws + 1)
+            law = counts_of(j)
+            counts[: law.size] = shares[j] * law
+            moved = _moved(*base, ends)
+            branches.append(Branch(tuple(counts.tolist()), tuple(moved.tolist())))
+        counts = np.sum([branch.counts for branch in branches], axis=0)
+        rest = math.fsum(share for j, share in enumerate(shares) if j and j not in listed)
+        missed, points = float(held[0]), tuple(ends.tolist())
+        return cls(
+            tuple(counts.tolist()), passed, points, (), missed, tuple(branches), rest + _RAREST
+        )
+
+
+def _base_weight(slots: int, draws: int, held: int) -> tuple[np.ndarray, np.ndarray]:
+    """Values, increasing, and masses of (1 - j/b)^m C(b, j) / C(n_0, j), n_0 the number of b
+    `slots` that m `draws` from b - j of them leave empty (Lemmas 20 and 65), j = `held`; 1 where
+    the record holds all slots. Rounded to the side where falling functions are larger."""
+    others = slots - held
+    if not others:
+        return np.ones(1), np.ones(1)
+    filled = np.arange(min(draws, others) + 1)
+    # how many of the other slots are drawn: a recurrence of positive terms
+    law = np.zeros(filled.size)
+    law[0] = 1.0
+    for _ in range(draws):
+        work.spend(work.NUMBER * law.size)
+        again = law * (filled / others)
+        fresh = np.append(0.0, law[:-1]) * ((others + 1 - filled) / others)
+        law = again + fresh
+    # covers its rounding (section 7, "The base's weight"): functions that fall are larger where the
+    # weight is rounded down, and means where the law is rounded up
+    log_missed = math.log1p(-held / slots)
+    error = 8 * _EPS * (draws * max(1.0, -log_missed) + 8 * held)
+    expected = np.exp(math.log(slots) + draws * log_missed)
+    weight = expected / (slots - filled[1:])
+    for i in range(1, held):
+        weight = weight * ((slots - i) / (slots - i - filled[1:]))
+    return weight * (1 - error), law[1:] * (1 + error)
+
+
+def _ends_of_bins(weight: np.ndarray, law: np.ndarray) -> np.ndarray:
+    """Few of them, about the mean."""
+    spread = math.sqrt(np.einsum("i,i", law, (weight - 1) ** 2))
+    inner = 1 + spread * np.array(_BETWEEN)
+    inner = inner[(inner > weight[0]) & (inner < weight[-1])]
+    return np.unique(np.concatenate([weight[[0, -1]], inner]))
+
+
+def _moved(weight: np.ndarray, law: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Masses at the ends of bins, moved there with the mean kept, which raises means of convex
+    functions; from beyond the last one to it, which raises those of falling ones."""
+    if ends.size == 1:
+        return np.array([math.fsum(law)])
+    weight = np.minimum(weight, ends[-1])
+    right = np.clip(np.searchsorted(ends, weight), 1, ends.size - 1)
+    share = (weight - ends[right - 1]) / (ends[right] - ends[right - 1])
+    to_right = np.bincount(right, law * share, ends.size)
+    to_left = np.bincount(right - 1, law * (1 - share), ends.size)
+    return np.asarray(to_right + to_left)
+
+
+# of the probability that the record passes the first stage: rarer numbers of its slots are charged
+# as a sure loss
+_RAREST = 1e-20
+# relative error allowed for probabilities of counts
+_LAW_ERROR = 1e-11
+# standard deviations of the base's weight, from its mean, where bins end
+_BETWEEN = (-4.0, -1.3, 1.3, 4.0, 9.0)
+
+
+@dataclass(frozen=True)
+class CellProfile:
+    """sup of H_a over a cell, a >= 1, in one direction, for the lengths of one copy.
+
+    These are |x| <= `radius`, |x - y| <= `apart`, and, along x - y, x is at most `foot` beyond the
+    origin, whose distance from the line through x and y is at most `height` (all over C). The bound
+    is the smaller one of Theorem 15, by radius or by foot and height, or that of Theorem 22.
+    """
+
+    copies: Copies
+    noise_multiplier: float
+    tail: float
+    apart: float
+    radius: float
+    foot: float
+    height: float
+
+    def __call__(self, log_order: np.ndarray) -> np.ndarray:
+        """Upper bounds at the given ln a >= 0, shape (n,)."""
+        work.spend(work.TERM * 6 * log_order.size * len(self.copies.counts))
+        counts, passed = self.copies.counts, self.copies.passed
+        likely = [count for count in range(1, len(counts)) if counts[count] > self.tail] or [1]
+        # counts that are left out are charged as a whole (section 7, "Trimming")
+        left_out = [counts[count] for count in range(1, len(counts)) if count not in likely]
+        lost = math.fsum([*left_out, self.copies.rest])
+        radii = self._radii(likely)
+        odds = self.copies.odds
+        log_base = self.copies.log_bases
+        total = np.full(log_order.shape, lost)
+        charges = self.copies.paid(log_order, likely, self._charges(log_order, likely, radii))
+        for count, radius, charge in zip(likely, radii, charges, strict=True):
+            other = (log_order[:, None], count * self.apart / self.noise_multiplier)
+            revealed = (charge[:, None] + log_base, radius)
+            by_weight = best_half_line(other, revealed)
+            # neither this nor the sums below wait for threads, as a dot product would
+            bound = np.einsum("ij,j->i", by_weight, self.copies.weights_of(count))
+            if count == 1 and odds == 0:
+                bound = np.minimum(bound, self._by_height(log_order, charge))
+            total += counts[count] * bound
+        return np.asarray(np.minimum(passed * total * (1 + PROFILE_ERROR), 1.0))
+
+    def _radii(self, counts: Sequence[int]) -> list[float]:
+        """Bounds of |x| for these counts: the other members that are replaced may be anywhere."""
+        return [(self.radius + 2 * (count - 1)) / self.noise_multiplier for count in counts]
+
+    def _by_height(self, log_order: np.ndarray, log_charge: np.ndarray) -> np.ndarray:
+        """The bound of one copy by foot and height in place of the radius (Lemma 13)."""
+        height = self.height / self.noise_multiplier
+        if height > STEEPEST:
+            return np.ones(log_order.shape)
+        reach = max(8.5, math.sqrt(-2 * math.log(self.tail)))
+        log_points, weights = spread_charges(height, reach)
+        charges = log_charge[:, None] + log_points
+        values = best_half_line(
+            (log_order[:, None], self.apart / self.noise_multiplier),
+            (charges, self.foot / self.noise_multiplier),
+        )
+        # mass left of the first point is charged as 1 (section 7, "W")
+        return np.asarray(np.einsum("ij,j->i", values, weights) + float(ndtr(-reach)))
+
+    def _charges(
+        self, log_order: np.ndarray, likely: Sequence[int], radii: Sequence[float]
+    ) -> list[np.ndarray]:
+        """ln tau_l for each likely count l; any tau_l >= 0 of mean (a - 1) (p_0 + (1 - q) / q), q =
+        `passed`, are valid (Theorem 22). On a line with these radii one half-line {t > c} is the
+        best for all l, as far as charges are above 0."""
+        counts, widest = self.copies.counts, 2 / self.noise_multiplier
+        with np.errstate(divide="ignore"):
+            budget = np.log(np.expm1(log_order)) + math.log(counts[0] + self.copies.odds)
+        if len(likely) == 1:
+            return [budget - math.log(counts[likely[0]])]
+
+        def paid(c: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
+            """p_l tau_l where c is the best, at orders e^x."""
+
+            def tilted(place: float, log_weight: np.ndarray | float = 0.0) -> np.ndarray:
+                exponent = log_weight + place * c - place * place / 2
+                return np.asarray(np.exp(np.minimum(exponent, MOST_CHARGED)))
+
+            paid_for = []
+            for count, radius in zip(likely, radii, strict=True):
+                apart = count * self.apart / self.noise_multiplier
+                charge = np.maximum(tilted(radius) - tilted(radius - apart, x), 0.0)
+                paid_for.append(counts[count] * charge)
+            return paid_for
+
+        # which c spends the budget: by bisection at some orders, by interpolation between them
+        few = np.unique(np.linspace(0, log_order.size - 1, _THRESHOLDS).astype(int))
+        low = np.full(few.size, -10.0)
+        high = radii[-1] + (np.maximum(budget[few], 0.0) + 40) / max(radii[0], 0.25 * widest)
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            above = np.sum(paid(middle, log_order[few]), axis=0) > np.exp(budget[few])
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        shares = paid(np.interp(log_order, log_order[few], low), log_order)
+        shares[0] = np.maximum(shares[0], _TINY)
+        # shares of the whole budget, so that the mean is right wherever c lies
+        log_total = np.log(np.sum(shares, axis=0))
+        with np.errstate(divide="ignore"):
+            return [
+                np.log(share / counts[count]) - log_total + budget
+                for count, share in zip(likely, shares, strict=True)
+            ]
+
+
+_THRESHOLDS, _BISECTIONS = 100, 40
+
+
+class GameCells(Protocol):
+    """Cells of the choices of one step: the one that holds all, and the extreme ones."""
+
+    @property
+    def whole(self) -> Any: ...
+
+    @property
+    def extremes(self) -> Sequence[Any]: ...
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether the choices hold the mirror image of each, so that both orders of the data sets
+        have one value."""
+
+    def profiles(self, cell: Any, tail: float) -> tuple[Profile, Profile]:
+        """Upper bounds of H_a in both directions over the cell."""
+
+    def halves(self, cell: Any) -> list[Any]:
+        """Smaller cells that cover it."""
+
+
+class GaussianCell(NamedTuple):
+    """Triples v, v', g on the unit circle, the axis of symmetry of v and v' vertical: the angle of
+    v and v' from its foot is between `low` and `high`, that of g from its top between `left` and
+    `right` (radians), and no larger."""
+
+    low: float
+    high: float
+    left: float
+    right: float
+
+    def cuts(self) -> tuple[list[GaussianCell], list[GaussianCell]]:
+        """Its halves, across either side, as far as they hold triples."""
+        low, high, left, right = self
+        half, middle = (low + high) / 2, (left + right) / 2
+        by_angle = [GaussianCell(low, half, left, right), GaussianCell(half, high, left, right)]
+        by_member = [GaussianCell(low, high, left, middle), GaussianCell(low, high, middle, right)]
+        return _with_triples(by_angle), _with_triples(by_member)
+
+
+def _with_triples(cells: Sequence[GaussianCell]) -> list[GaussianCell]:
+    """The cells that hold triples, |psi| <= C (Lemma 14), with sides no longer than that."""
+    return [
+        GaussianCell(low, high, max(left, -high), min(right, high))
+        for low, high, left, right in cells
+        if left < high and right > -high
+    ]
+
+
+@dataclass(frozen=True)
+class GaussianCells:
+    """Cells of triples for Gaussian noise and samples that hold a record with the law `copies`."""
+
+    copies: Copies
+    noise_multiplier: float
+    mirrored: ClassVar[bool] = True
+    whole: ClassVar[GaussianCell] = GaussianCell(0.0, math.pi / 2, -math.pi / 2, math.pi / 2)
+    extremes: ClassVar[Sequence[GaussianCell]] = [
+        GaussianCell(math.pi / 2, math.pi / 2, g, g) for g in (-math.pi / 2, math.pi / 2)
+    ]
+    """v and v' antipodal, g, the member replaced, at one of them: those of the filler flip."""
+
+    def profiles(self, cell: GaussianCell, tail: float) -> tuple[CellProfile, CellProfile]:
+        """The suprema of H_a(P || Q) and H_a(Q || P) over the cell, by the largest lengths in it
+        (Theorem 15)."""
+        low, high, left, right = cell
+        apart = 2 * math.sin(high)
+        from_top = 0.0 if left <= 0 <= right else min(abs(left), abs(right))
+        height = math.cos(low) + math.cos(from_top)
+
+        def profile(far: float, near: float) -> CellProfile:
+            foot = min(math.sin(high) + math.sin(far), apart)
+            radius = 2 * math.cos(max(0.0, near) / 2)
+            return CellProfile(
+                self.copies, self.noise_multiplier, tail, apart, radius, foot, height
+            )
+
+        return profile(-left, low + left), profile(right, low - right)
+
+    def halves(self, cell: GaussianCell) -> list[GaussianCell]:
+        """Two cells that cover it, cut where that tightens its bounds more, roughly."""
+        return min(cell.cuts(), key=lambda parts: sum(map(self._looseness, parts)))
+
+    def _looseness(self, cell: GaussianCell) -> float:
+        first, second = self.profiles(cell, 1e-9)
+        if self.copies.odds > 0:
+            shifts = first.radius + second.radius
+        else:
+            shifts = first.foot + second.foot + first.height**2 / self.noise_multiplier
+        return shifts / self.noise_multiplier + 4 * math.log(first.apart)
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """k steps, each with one of several dominating pairs, chosen from the past: upper bounds of
+    delta(epsilon) for epsilon in [0, `end`].
+
+    PLDs are of one step, side "upper", without offsets; their set holds the mirror image of each,
+    or `swapped` are those of the other order of the data sets, cell by cell.
+    Losses of mass at most `lost` may count as infinite. Kept is A(x) = e^(tilt x - r kappa) V_r(x),
+    V_r(x) + r infinity a bound of the value of r steps at order e^x, on the grid from 0 to `end`;
+    kappa is the largest log mean of e^(tilt loss), so that no kernel has a sum above 1. Errors:
+    docs/accounting.md, section 7, "The game".
+    """
+
+    plds: Sequence[PrivacyLossDistribution]
+    steps: int
+    tilt: float
+    end: float
+    lost: float = 0.0
+    swapped: Sequence[PrivacyLossDistribution] = ()
+
+    def played(self) -> GameValue:
+        """The value of all steps; NumericalError if the grid is too long."""
+        step, tilt, k = self.plds[0].step, self.tilt, self.steps
+        size, n, kernels = self._size, self._length, self._kernels
+        left, right, kappa = kernels.left, kernels.right, kernels.kappa
+        count = len(kernels.masses)
+        if n * count > _MOST_POINTS:
+            raise NumericalError(
+                f"the game needs {n * count} grid points, more than {_MOST_POINTS}"
+            )
+        # orders move down by a loss: places are taken modulo the length of the transform
+        padded = np.pad(kernels.masses, ((0, 0), (0, n - left - right - 1)))
+        spectra = fft.rfft(np.roll(padded, -right, axis=1))
+        # values of each order of the data sets: one, or that of `plds` and that of `swapped`
+        orders = count // len(self.plds)
+        spectra = spectra.reshape(orders, len(self.plds), -1)
+        x, inside = np.arange(size) * step, slice(left, left + size)
+        beyond = x[-1] + np.arange(1, right + 1) * step
+        # V_0 = 0 at orders above 1; below, V(1/a) = 1 - 1/a + V(a)/a, as for the truth that V
+        # bounds, the data sets in the other order ("Orders below 1")
+        value = np.zeros((orders, size))
+        near = x[left:0:-1]
+        mirrored = np.exp(-(1 + 2 * tilt) * near)
+        identity = -np.expm1(-near) * np.exp(-tilt * near)
+        # whatever is played, V_r is at most largest e^(r kappa - tilt x), at most 1, and falls
+        # ("Tilt")
+        largest = largest_of_tilted(tilt)
+        growth = np.exp(tilt * (beyond - x[-1]))
+        # a share of the norm of what is transformed, added at every point ("Round-off")
+        round_off = 16 * _EPS * math.log2(n)
+        # what forming the padded values rounds, relative to themselves
+        grown = 1 + 4 * _EPS * (8 + (2 + 2 * tilt) * float(beyond[-1]) + abs(k * kappa))
+        padded = np.zeros((orders, n))
+        for r in range(k):
+            work.spend(self.work / k)
+            others = value[::-1, left:0:-1]
+            padded[:, :left] = identity * math.exp(-r * kappa) + mirrored * others
+            padded[:, inside] = value
+            bounds = np.minimum(largest, np.exp(np.minimum(tilt * beyond - r * kappa, 700.0)))
+            past = slice(left + size, left + size + right)
+            padded[:, past] = np.minimum(value[:, -1:] * growth, bounds)
+            moved = fft.irfft(spectra * fft.rfft(padded)[:, None], n=n)[:, :, inside]
+            value = moved.max(axis=1)
+            np.maximum(value, 0.0, out=value)
+            value *= grown
+            norms = np.sqrt(np.einsum("ij,ij->i", padded, padded))
+            value += round_off * norms[:, None]
+        # the larger one of two convex functions is convex
+        larger = value.max(axis=0)
+        infinity = k * kernels.infinity
+        return GameValue(x, larger, tilt, k * kappa, infinity)
+
+    @property
+    def work(self) -> float:
+        """What a play takes."""
+        orders = 2 if self.swapped else 1
+        transforms = orders + len(self._kernels.masses)
+        return self.steps * transforms * (work.transform(self._length) + 4 * self._length)
+
+    @property
+    def _size(self) -> int:
+        """Points of the grid."""
+        return math.ceil(self.end / self.plds[0].step) + 1
+
+    @property
+    def _length(self) -> int:
+        """Of transforms."""
+        points = self._kernels.left + self._size + self._kernels.right
+        return int(fft.next_fast_len(points, real=True))
+
+    @cached_property
+    def _kernels(self) -> Kernels:
+        laws = (*self.plds, *self.swapped)
+        return tilted_kernels(laws, self.tilt, self.lost, self._size - 1)
+
+
+def largest_of_tilted(tilt: float) -> float:
+    """The largest e^(tilt x) (1 - e^x) over x <= 0."""
+    return (tilt / (1 + tilt)) ** tilt / (1 + tilt) if tilt > 0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """Tilted masses of several pairs at the losses -right, ..., left of the grid, over e^kappa,
+    with sums of at most 1, and the largest mass of an infinite loss."""
+
+    step: float
+    masses: np.ndarray
+    left: int
+    right: int
+    infinity: float
+    kappa: float
+
+    @cached_property
+    def losses(self) -> np.ndarray:
+        return np.arange(-self.right, self.left + 1) * self.step
+
+    @cached_property
+    def sums(self) -> np.ndarray:
+        return np.asarray(self.masses.sum(axis=1))
+
+    @cached_property
+    def deviation(self) -> float:
+        """Of the law of the largest sum."""
+        law = self.masses[self.sums.argmax()] / self.sums.max()
+        mean = float(np.einsum("i,i", law, self.losses))
+        return math.sqrt(np.einsum("i,i", law, (self.losses - mean) ** 2))
+
+    def log_mgf(self, slope: float) -> float:
+        """ln of the largest mean of e^(slope loss), rounded up."""
+        work.spend(work.NUMBER * self.masses.size)
+        largest = max(slope * self.losses[0], slope * self.losses[-1])
+        means = np.einsum("ij,j->i", self.masses, np.exp(slope * self.losses - largest))
+        total = largest + math.log(means.max())
+        return float(total + 1e-12 * (1 + abs(largest) + abs(total)))
+
+    def reach(self, steps: int, tail: float) -> tuple[int, int]:
+        """How far so many losses of one of these laws, or fewer, take an order down and up but for
+        mass of at most `tail`, in points."""
+        slopes = _REACHES / (self.deviation * math.sqrt(steps))
+        slopes = slopes[slopes * max(self.left, self.right) * self.step < 600.0]
+        reached = []
+        for side, most in ((1, steps * self.left), (-1, steps * self.right)):
+            ends = [
+                (steps * max(0.0, self.log_mgf(side * slope)) - math.log(tail)) / slope
+                for slope in slopes
+            ]
+            reached.append(min([most, *(math.ceil(end / self.step) for end in ends)]))
+        return reached[0], reached[1]
+
+
+_REACHES = np.geomspace(0.25, 64.0, 17)
+
+
+def tilted_kernels(
+    plds: Sequence[PrivacyLossDistribution], tilt: float, lost: float, most: int | None = None
+) -> Kernels:
+    """The laws under a tilt, on one grid. Losses above a reach, of mass at most `lost` or beyond
+    `most` points, count as infinite, those below another one as its end ("Ends of kernels")."""
+    step = plds[0].step
+    left = right = 1
+    for pld in plds:
+        order = np.argsort(pld.indices)
+        places, masses = pld.indices[order], pld.masses[order]
+        above = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0)
+        left = max(left, int(places[np.argmax(above <= lost)]))
+        tilted = np.exp(tilt * step * np.minimum(places, 0))
+        below = np.append(0.0, np.cumsum(masses)[:-1]) * tilted
+        lowest = max(0, int(np.argmax(below > _MISPLACED)) - 1)
+        right = max(right, -int(places[lowest]))
+    if most is not None:
+        left, right = min(left, most), min(right, most)
+    kept, infinity, kappa, largest = [], 0.0, -math.inf, 0.0
+    for pld in plds:
+        inside = pld.indices <= left
+        infinity = max(infinity, pld.infinity + float(pld.masses[~inside].sum()))
+        places = np.maximum(pld.indices[inside], -right)
+        masses = np.maximum(pld.masses[inside], _TINY)
+        exponents = tilt * step * places + np.log(masses)
+        # one sum in pairs: term by term its error would grow with their number
+        kappa = max(kappa, float(logsumexp(exponents)))
+        largest = max(largest, float(np.abs(exponents).max()))
+        kept.append((places, exponents))
+    # some 60 eps are left by the sum; kappa may be any number that is no smaller ("Tilt")
+    kappa += 1e-13 * (1 + abs(kappa))
+    rounding = 1 + 16 * _EPS * (2 + largest + abs(kappa))
+    rows = [
+        np.bincount(places + right, np.exp(exponents - kappa) * rounding, left + right + 1)
+        for places, exponents in kept
+    ]
+    return Kernels(step, np.stack(rows), left, right, infinity * (1 + 1e-9), kappa)
+
+
+_MISPLACED, _TINY = 1e-13, 1e-300
+# of all pairs together
+_MOST_POINTS = 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class GameValue:
+    """V(x) <= value e^(log_scale - tilt x) + infinity on a grid of x >= 0 (nats), for the truth V,
+    which is convex in e^x."""
+
+    x: np.ndarray
+    value: np.ndarray
+    tilt: float
+    log_scale: float
+    infinity: float
+
+    @cached_property
+    def bounds(self) -> np.ndarray:
+        """Upper bounds of V at the points, untilted and rounded up."""
+        exponent = self.log_scale - self.tilt * self.x
+        rounding = 1 + 16 * _EPS * (4 + abs(self.log_scale) + np.abs(exponent))
+        untilted = self.value * np.exp(np.minimum(exponent, 700.0)) * rounding
+        return np.asarray(np.minimum(untilted + self.infinity, 1.0))
+
+    def answer(self, target: Target) -> float:
+        """delta at epsilon, or epsilon at delta: chords in e^x between points of the grid lie above
+        V, which is convex there."""
+        if target.epsilon is not None:
+            return float(self.curve(np.array([target.epsilon]))[0])
+        above = np.flatnonzero(self.bounds > target.delta)
+        if not above.size:
+            return 0.0
+        place = int(above[-1])
+        if place == self.x.size - 1:
+            return math.inf
+        low, high = self.bounds[place : place + 2]
+        share = (low - target.delta) / (low - high)
+        width = math.expm1(self.x[place + 1] - self.x[place])
+        return float(self.x[place] + math.log1p(share * width)) * (1 + 8 * _EPS)
+
+    def curve(self, epsilons: np.ndarray) -> np.ndarray:
+        """delta at many epsilons, shape (e,); beyond the grid that at its end, as delta falls."""
+        places = np.searchsorted(self.x, epsilons, side="right") - 1
+        places = np.minimum(places, self.x.size - 2)
+        left = self.x[places]
+        low, high = self.bounds[places], self.bounds[places + 1]
+        inside = np.minimum(epsilons - left, self.x[places + 1] - left)
+        share = np.expm1(inside) / np.expm1(self.x[places + 1] - left)
+        chord = np.where(high < low, low + share * (high - low), low)
+        return np.where(epsilons < self.x[-1], chord, self.bounds[-1])
+
+
+class GamePlayed(NamedTuple):
+    """What a game was asked and what it proves, with all that another program needs to play it
+    again: the points of its grid of losses, from 0 on, its cells, a dominating law of each, and,
+    where the other order of the data sets has a value of its own, one of each for that."""
+
+    target: Target
+    answer: float
+    points: int
+    cells: Sequence[Any]
+    plds: Sequence[PrivacyLossDistribution]
+    swapped: Sequence[PrivacyLossDistribution]

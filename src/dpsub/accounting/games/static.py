@@ -1,0 +1,131 @@
+"""Static attacks: two data sets, the same at all steps, whose noisy sums have known densities.
+
+They are what an audit plays; the accountant computes what the same data sets attain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import gammaln
+
+if TYPE_CHECKING:
+    from dpsub.accounting.engine.pairs import GaussianPair
+    from dpsub.accounting.schemes.chains.zeroed import ZeroedCopies
+
+ANY_N = 100
+"""Number of records where the attack's densities do not depend on it and none is given."""
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Records of two neighbouring data sets, numbers in [-C, C] in units of C.
+
+    Attributes
+    ----------
+    record : float
+        The record in which they differ, as the first data set has it.
+    other : float or None
+        What the second one has in its place; None if it is missing there.
+    filler : float
+        All other records.
+    """
+
+    record: float
+    other: float | None
+    filler: float
+
+
+@dataclass(frozen=True, eq=False)
+class _PlayedDataSets:
+    """Neighbouring data sets with their numbers of records; the first ones of each, as many as
+    `group` says, are those that differ."""
+
+    neighbours: Neighbours
+    n_records: tuple[int, int]
+    group: tuple[int, int] = field(default=(1, 1), kw_only=True)
+
+    @property
+    def records(self) -> tuple[float, float | None]:
+        """The differing record in either data set."""
+        return self.neighbours.record, self.neighbours.other
+
+    def values(self, which: int, indices: np.ndarray) -> np.ndarray:
+        """Records of data set 0 or 1, shape of `indices`."""
+        filler = self.neighbours.filler
+        record = self.records[which]
+        return np.where(indices < self.group[which], filler if record is None else record, filler)
+
+
+@dataclass(frozen=True, eq=False)
+class StepAttack(_PlayedDataSets):
+    """Noisy sums of independent steps: `pair` stands for the outputs y on the two data sets, as
+    t = (y - origin) / unit."""
+
+    pair: GaussianPair | ZeroedCopies
+    noise_multiplier: float
+    origin: float = 0.0
+    unit: float = 1.0
+
+    def density(self, which: int) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and means of the Gaussian mixture of the output, whose standard deviation is the
+        noise multiplier."""
+        components = self.pair.components_prime if which else self.pair.components
+        counts, log_weights = components
+        return np.exp(log_weights), self.origin + self.unit * counts
+
+    def losses(self, outputs: np.ndarray) -> np.ndarray:
+        """log of the density on data set 0 over that on data set 1, shape of `outputs`."""
+        return self.pair.loss((outputs - self.origin) / self.unit)
+
+
+@dataclass(frozen=True, eq=False)
+class EpochAttack(_PlayedDataSets):
+    """Noisy sums of an epoch, less what fillers add up to.
+
+    The record is in `k` of the first steps: for k = 1 in step j with chance `weights[j]`, and in
+    none with what is left; else in any k of them, all choices alike. There it moves the sum by
+    `shifts`, one for each data set.
+    """
+
+    shifts: tuple[float, float]
+    weights: np.ndarray
+    noise_multiplier: float
+    k: int = 1
+
+    def losses(self, moved: np.ndarray) -> np.ndarray:
+        """log of the density of an epoch on data set 0 over that on data set 1; of outputs less
+        what as many fillers add up to, shape (epochs, steps)."""
+        moved = moved[:, : len(self.weights)]
+        return self._log_mixture(moved, self.shifts[0]) - self._log_mixture(moved, self.shifts[1])
+
+    def _log_mixture(self, outputs: np.ndarray, shift: float) -> np.ndarray:
+        """log of the mean over the record's steps, over the density without it."""
+        if shift == 0:
+            return np.zeros(len(outputs))
+        terms = (shift * outputs - 0.5 * shift * shift) / self.noise_multiplier**2
+        if self.k > 1:
+            return self._log_mean_of_products(terms)
+        missing = 1 - float(self.weights.sum())
+        # weights that should add up to 1 may miss it by their rounding
+        missing = missing if missing > 1e-12 else 0.0
+        # the largest term is taken out, so that no exponential overflows
+        largest = terms.max(axis=1)
+        if missing:
+            largest = np.maximum(largest, 0.0)
+        terms -= largest[:, None]
+        mixture = np.exp(terms, out=terms) @ self.weights + missing * np.exp(-largest)
+        return largest + np.log(mixture)
+
+    def _log_mean_of_products(self, terms: np.ndarray) -> np.ndarray:
+        """log of the mean, over all choices of k steps, of the product of their exp(terms)."""
+        # logarithms of elementary symmetric polynomials of the steps so far, of degrees 0 to k
+        log_sums = np.full((self.k + 1, len(terms)), -np.inf)
+        log_sums[0] = 0.0
+        for term in terms.T:
+            log_sums[1:] = np.logaddexp(log_sums[1:], log_sums[:-1] + term)
+        steps = len(self.weights)
+        log_choices = gammaln(steps + 1) - gammaln(self.k + 1) - gammaln(steps - self.k + 1)
+        return log_sums[self.k] - log_choices

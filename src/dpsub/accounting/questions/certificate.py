@@ -1,0 +1,513 @@
+"""Certificates: what a second program needs in order to prove an answer again
+(docs/certificates.md).
+
+Nothing is bounded here. The searches have noted on which grids they looked; for each direction the
+coarsest grid that gives the claimed end is built again, and its laws are written down next to the
+theorem, or the data sets, that they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dpsub.accounting.engine.bracket import Evaluation, Target
+from dpsub.accounting.engine.composition import Composition, answers_of
+from dpsub.accounting.engine.pld import PrivacyLossDistribution
+from dpsub.accounting.engine.privacy_events import EnclosedEvent, Event
+from dpsub.accounting.games.filler_flip import Played
+from dpsub.accounting.games.game import GamePlayed
+from dpsub.accounting.games.static import Neighbours
+from dpsub.accounting.release import as_plain
+from dpsub.accounting.schemes.allocation.one_step import (
+    AllocationEvent,
+    MeanLaw,
+    ReplacedEvent,
+    SelectionEvent,
+    SumEvent,
+    reference_grid,
+)
+from dpsub.accounting.schemes.allocation.several_steps import Block, GivenSumEvent, LargerBlocks
+from dpsub.accounting.schemes.case import Theorem
+from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStepEvent
+from dpsub.errors import UnsupportedError
+from dpsub.sampling.schedules import Shuffle
+
+if TYPE_CHECKING:
+    from dpsub.accounting.questions.account import Account, Proof
+
+SCHEMA = 1
+"""Version of the JSON that is written; docs/certificates.md describes it."""
+_COMPOSED_CURVE = "39"
+_OF_GROUPS = (
+    "a certificate of a group needs Theorem 35, 36, 37 or 38 and an attack on all records of the "
+    "unit"
+)
+_FIRST_ENDS_ALONE = (
+    "a certificate needs the privacy loss distributions behind an end, got first ends alone, which "
+    "need none; raise effort"
+)
+_DIGITS = 9  # of claimed ends: what is rounded away is far more than two programs can differ by
+
+
+def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, Any]:
+    """The certificate of one answer, ready for JSON; parameters are the answer and what it was
+    computed from."""
+    # first of all: what no file can hold is refused
+    releases = [as_plain(release) for release in proof.releases]
+    _check_groups(proof)
+    _check_dropped(proof)
+    given = {"delta": target.delta} if target.epsilon is None else {"epsilon": target.epsilon}
+    lower, lower_claim = _lower(account, proof, target)
+    upper, upper_claim = _upper(account, proof, target)
+    if lower is None and upper is None:
+        raise UnsupportedError(_FIRST_ENDS_ALONE)
+    return {
+        "dpsub_certificate": SCHEMA,
+        "made_by": f"dpsub {version('dpsub')}",
+        "question": {
+            "releases": releases,
+            "adjacency": str(proof.relation),
+            "quantity": account.quantity,
+            "given": given,
+        },
+        "claim": {"lower": lower_claim, "upper": upper_claim},
+        "upper": upper,
+        "lower": lower,
+    }
+
+
+def _check_groups(proof: Proof) -> None:
+    """A group's attack has to be one on all of its records, of whose number the law is known."""
+    if all(release.group == 1 for release in proof.releases):
+        return
+    for case in proof.cases:
+        if case.theorem.number == _COMPOSED_CURVE or isinstance(case.event, EnclosedEvent):
+            raise UnsupportedError(
+                f"{_OF_GROUPS}, got Theorem {case.theorem.number} or an attack on one record; "
+                "ask for group = 1"
+            )
+
+
+def _check_dropped(proof: Proof) -> None:
+    """Shuffled epochs of one step that drop records are samples, and are written as these."""
+    for release in proof.releases:
+        sampler = release.sampler
+        if isinstance(sampler, Shuffle) and sampler.drop_last and release.steps == release.times:
+            raise UnsupportedError(
+                f"a certificate of epochs with one step and drop_last is one of samples without "
+                f"replacement, got {sampler}; ask for Wor({sampler.m})"
+            )
+
+
+def _upper(
+    account: Account, proof: Proof, target: Target
+) -> tuple[dict[str, Any] | None, float | None]:
+    """What proves the upper end, and the end that is claimed; None and None where the end is
+    trivial, or a first end, of a closed form."""
+    if not account.upper < target.ceiling:
+        return None, None
+    certified = _certified(proof, target)
+    games = [
+        played
+        for played in proof.games
+        if _same(played.target, target) and played.answer <= account.upper
+    ]
+    if games and account.upper < certified.end:
+        return _game(proof, games[0]), _rounded(account.upper, ROUND_CEILING)
+    if not certified.end < np.inf:
+        return None, None
+    # an end that was lowered to the largest loss is claimed as the laws give it
+    claim = _rounded(max(account.upper, certified.end), ROUND_CEILING)
+    certified = _shortened(certified, claim, target)
+    sides: dict[str, Any] = {"forward": None, "backward": None}
+    blocks: dict[Block, dict[str, Any]] = {}
+    for swapped, tried in certified.by_direction.items():
+        # the coarsest grid that proves the claim: its laws are the shortest
+        enough = [grid for grid in tried if grid.answer <= claim]
+        grid = max(enough, key=_coarseness)
+        sides[_direction(swapped)] = _proved_parts(certified, grid, blocks)
+    if blocks:
+        sides["blocks"] = list(blocks.values())
+    return sides, claim
+
+
+class _Certified(NamedTuple):
+    """A composition whose upper laws a certificate holds, the theorem of each of its events, and
+    what it gives for one target."""
+
+    composition: Composition
+    theorems: list[Theorem]
+    grids: list[Evaluation]
+
+    @property
+    def by_direction(self) -> dict[bool, list[Evaluation]]:
+        return {
+            swapped: [grid for grid in self.grids if grid.swapped == swapped]
+            for swapped in self.composition.proved_directions
+        }
+
+    @property
+    def end(self) -> float:
+        """The upper end that is proved: of both directions the larger one."""
+        # a proof for which there was no time has no grids
+        return max(
+            min((grid.answer for grid in tried), default=np.inf)
+            for tried in self.by_direction.values()
+        )
+
+
+def _certified(proof: Proof, target: Target) -> _Certified:
+    """Of the proofs of the answer, each as far as the verifier knows it, that of the smallest
+    end."""
+    places = range(len(proof.composition.proofs))
+    return min((_as_certified(proof, place, target) for place in places), key=lambda one: one.end)
+
+
+def _as_certified(proof: Proof, place: int, target: Target) -> _Certified:
+    """One of the proofs of the answer, on the grids on which it was looked at.
+
+    What the verifier knows of it may give a larger end than the answer's.
+    """
+    answered = proof.composition.proofs[place]
+    grids = _evaluated(answered.evaluations, "upper", target)
+    chosen = [case.certifiable(place) for case in proof.cases]
+    theorems = [each.theorem for each in chosen]
+    pairs = list(zip(chosen, answered.entries, strict=True))
+    if all(each.event is event for each, (event, _) in pairs) and not answered.is_blended:
+        return _Certified(answered, theorems, grids)
+    # the verifier asks for a law of each kind, which the mixtures of an answer lie above
+    known = Composition([(each.event, times) for each, (_, times) in pairs], one_by_one=True)
+    return _Certified(known, theorems, [_looked_at(known, grid, target) for grid in grids])
+
+
+def _shortened(certified: _Certified, claim: float, target: Target) -> _Certified:
+    """The same without the numbers of steps of Theorem 49 that the claim does not need, as the laws
+    for each of them are long."""
+    for place, (event, _) in enumerate(certified.composition.entries):
+        if not isinstance(event, HiddenStepEvent):
+            continue
+        for k in event.references:
+            shorter = _with_event(certified, place, event.without(k), target)
+            if shorter.end <= claim:
+                certified, event = shorter, event.without(k)
+    return certified
+
+
+def _with_event(certified: _Certified, place: int, event: Event, target: Target) -> _Certified:
+    """The same with another event at one place."""
+    entries = [*certified.composition.entries]
+    entries[place] = event, entries[place][1]
+    composition = Composition(entries)
+    grids = [_looked_at(composition, grid, target) for grid in certified.grids]
+    return certified._replace(composition=composition, grids=grids)
+
+
+def _looked_at(composition: Composition, grid: Evaluation, target: Target) -> Evaluation:
+    """The same grid, with what this composition gives on it."""
+    composed = composition.upper(grid.step, grid.tail, grid.swapped)
+    (answer,) = answers_of(composed, [target])
+    return grid._replace(answer=float(answer))
+
+
+def _attained_on(composition: Composition, grid: Evaluation, target: Target) -> Evaluation:
+    """The same for the lower side."""
+    composed = composition.lower(grid.step, grid.tail, grid.swapped)
+    answer = 0.0 if composed is None else float(answers_of(composed, [target])[0])
+    return grid._replace(answer=answer)
+
+
+def _lower(
+    account: Account, proof: Proof, target: Target
+) -> tuple[dict[str, Any] | None, float | None]:
+    """What attains the lower end, and the end that is claimed; None and None where the end is
+    trivial, or a first end, of a closed form."""
+    if not (account.lower > 0 and all(case.attack_certified for case in proof.cases)):
+        return None, None
+    kept = [played.answer for played in proof.policies if _same(played.target, target)]
+    for composition in proof.composition.attack_choices:
+        kept += [grid.answer for grid in _evaluated(composition.evaluations, "lower", target)]
+    # a first end, of closed forms, may be larger than what any law shows
+    claim = _rounded(min(account.lower, max(kept, default=0.0)), ROUND_FLOOR)
+    if not claim > 0:
+        return None, None
+    for played in proof.policies:
+        if _same(played.target, target) and played.answer >= claim:
+            return _policy(proof, played), claim
+    for place, composition in enumerate(proof.composition.attack_choices):
+        grids = _evaluated(composition.evaluations, "lower", target)
+        if composition.is_blended and grids:
+            # attacks are certified kind by kind, too: what these attain is claimed
+            composition = Composition(composition.entries, one_by_one=True)
+            grids = [_attained_on(composition, grid, target) for grid in grids]
+            claim = _rounded(min(account.lower, max(grid.answer for grid in grids)), ROUND_FLOOR)
+        reaching = [grid for grid in grids if grid.answer >= claim > 0]
+        if reaching:
+            grid = max(reaching, key=_coarseness)
+            parts = _attained_parts(proof, composition, grid, place)
+            return {"direction": _direction(grid.swapped), "parts": parts}, claim
+    return None, None
+
+
+def _evaluated(evaluations: Iterable[Evaluation], side: str, target: Target) -> list[Evaluation]:
+    """Grids on which one side of one target was looked for."""
+    return [grid for grid in evaluations if grid.side == side and _same(grid.target, target)]
+
+
+def _same(one: Target, other: Target) -> bool:
+    return (one.epsilon, one.delta) == (other.epsilon, other.delta)
+
+
+def _coarseness(evaluation: Evaluation) -> tuple[float, float]:
+    return evaluation.step, evaluation.tail
+
+
+def _direction(swapped: bool) -> str:
+    return "backward" if swapped else "forward"
+
+
+def _rounded(end: float, rounding: str) -> float:
+    """The end to a few digits on its safe side, also as a double."""
+    # outwards in decimals, as a reader sees it, and once more where the nearest double lies inside
+    digits = Context(prec=_DIGITS, rounding=rounding)
+    value = float(digits.create_decimal(Decimal(end)))
+    step = np.inf if rounding == ROUND_CEILING else -np.inf
+    safe = value >= end if rounding == ROUND_CEILING else value <= end
+    return value if safe else float(np.nextafter(value, step))
+
+
+def _law(pld: PrivacyLossDistribution) -> dict[str, Any]:
+    """A privacy loss distribution: masses at multiples of the step, offset by `offset`."""
+    order = np.argsort(pld.indices, kind="stable")
+    return {
+        "step": pld.step,
+        "offset": pld.offset,
+        "indices": pld.indices[order].tolist(),
+        "masses": pld.masses[order].tolist(),
+        "infinity": pld.infinity,
+    }
+
+
+def _proved_parts(
+    certified: _Certified, grid: Evaluation, shared: dict[Block, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The laws of one direction, each with its theorem; what laws of both directions refer to goes
+    to `shared`."""
+    parts = []
+    entries = zip(certified.composition.entries, certified.theorems, strict=True)
+    for place, ((event, times), (theorem, section)) in enumerate(entries):
+        blocks = _blocks(event)
+        laws = event.uppers(grid.step, grid.tail, grid.swapped)
+        for number, (pld, repeats) in enumerate(laws):
+            part = {
+                "release": place,
+                "times": times * repeats,
+                "theorem": theorem,
+                "section": section,
+                "law": _law(pld),
+            }
+            if blocks:
+                part |= _of_block(blocks[number], grid, shared)
+            if isinstance(event, ReplacedEvent):
+                part["revealed"] = _revealed(event.removed, *reference_grid(event.removed))
+            if isinstance(event, HiddenStepEvent):
+                part["orders"] = _orders(event)
+                part["references"] = _references(event)
+            parts.append(part)
+    return parts
+
+
+def _orders(event: HiddenStepEvent) -> list[dict[str, Any]]:
+    """Where Theorem 61 is to be computed, with which numbers of steps and on which grids."""
+    return [
+        {"loss": bound.log_order, "steps": bound.steps, "unit": bound.unit}
+        for bound in event.hidden.certified
+    ]
+
+
+def _references(event: HiddenStepEvent) -> list[dict[str, Any]]:
+    """What Theorem 49 needs for each of its numbers of steps."""
+    return [
+        {"steps": k}
+        | {
+            of: _revealed(allocated, *reference_grid(allocated))
+            for of, allocated in event.hidden.stand_ins(k).items()
+        }
+        for k in event.references
+    ]
+
+
+def _of_block(
+    block: AllocationEvent | Block, grid: Evaluation, shared: dict[Block, dict[str, Any]]
+) -> dict[str, Any]:
+    """What proves the law of a block: sums of its own, or the place in `shared` of what is there
+    for both directions."""
+    if isinstance(block, AllocationEvent):
+        return {"sums": _sums(block, grid.step, grid.tail, upper=True, swapped=grid.swapped)}
+    if block not in shared:
+        shared[block] = _several(block)
+    return {"block": list(shared).index(block)}
+
+
+def _blocks(event: Event) -> Sequence[AllocationEvent | Block]:
+    """The allocations, to one step or to several, that an event is made of."""
+    if isinstance(event, LargerBlocks):
+        return [
+            AllocationEvent(size, event.deviation) if own == 1 else event.block(size, own)
+            for size, own, _ in event.parts
+        ]
+    return _in_single_steps(event) if isinstance(event, AllocationEvent | SelectionEvent) else []
+
+
+def _in_single_steps(event: AllocationEvent | SelectionEvent) -> list[AllocationEvent]:
+    """The blocks of Theorem 27, one of each size; for one step of the record there is one block."""
+    if isinstance(event, AllocationEvent):
+        return [event]
+    return [block for block, _ in event.blocks]
+
+
+def _several(block: Block) -> dict[str, Any]:
+    """What proves the bounds of an allocation to several steps: sums over the steps, with the
+    orders at which they are used, and the laws of the blocks of Theorem 27."""
+    sums = [
+        {
+            "edges": moments.edges.tolist(),
+            "first": moments.first,
+            "together": moments.together,
+            "count": moments.at_most.shape[1],
+        }
+        for moments in block.moments
+    ]
+    return {
+        "steps": block.t,
+        "own": block.k,
+        "sums": sums,
+        "orders": {_direction(side): block.orders[side].tolist() for side in (False, True)},
+        "revealed": _revealed(block.revealed, *block.revealed_grid),
+    }
+
+
+def _revealed(
+    event: AllocationEvent | SelectionEvent, step: float, tail: float
+) -> dict[str, list[dict[str, Any]]]:
+    """The laws of the blocks of Theorem 27 in either direction, each with how often it is composed
+    and the sums that prove it."""
+    return {
+        _direction(swapped): [
+            {
+                "times": times,
+                "law": _law(pld),
+                "sums": _sums(block, step, tail, upper=True, swapped=swapped),
+            }
+            for block, (pld, times) in zip(
+                _in_single_steps(event), event.uppers(step, tail, swapped), strict=True
+            )
+        ]
+        for swapped in (False, True)
+    }
+
+
+def _sums(
+    event: AllocationEvent, step: float, tail: float, *, upper: bool, swapped: bool
+) -> list[dict[str, Any]]:
+    """The laws of likelihood ratios from which that of an epoch is made, with their errors taken
+    into account."""
+    return [_ratios(law, of, swapped=swapped) for law, of in event.laws(step, tail, upper)]
+
+
+def _ratios(law: MeanLaw, of: tuple[int, int] | None, *, swapped: bool) -> dict[str, Any]:
+    """One law with masses and ratios moved by twice their errors to the safe side: what two laws
+    make has errors of at least their sum, so that the rounding of these products is covered."""
+    heavier = 1.0 if law.upper else -1.0
+    farther = -heavier if swapped else heavier  # (a - R)_+ falls with R, (R - a)_+ grows with it
+    masses = law.mass * (1 + heavier * 2 * law.mass_error)
+    ratios = law.ratio * (1 + farther * 2 * law.ratio_error)
+    return {
+        "terms": law.terms,
+        "of": None if of is None else list(of),
+        "ratios": ratios.tolist(),
+        "masses": masses.tolist(),
+        "lost": law.lost * (1 + 2 * law.mass_error),
+        "edges": law.edges.tolist(),
+    }
+
+
+def _attained_parts(
+    proof: Proof, composition: Composition, grid: Evaluation, place: int
+) -> list[dict[str, Any]]:
+    """The laws that data sets attain, each with these data sets; events without an attack are left
+    out."""
+    parts = []
+    # the grid of the answer is the one that suits all events
+    step = composition.fitting_step(grid.step)
+    attained = composition.attained(step, grid.tail, grid.swapped)
+    for number, ((event, _), (pld, times)) in enumerate(
+        zip(composition.entries, attained, strict=True)
+    ):
+        if pld is None:
+            continue
+        neighbours, statistic = proof.cases[number].choice(place)
+        part = {
+            "release": number,
+            "times": times,
+            "data": _written(neighbours),
+            "statistic": statistic,
+            "law": _law(pld),
+        }
+        # the law of an epoch is proved again from the laws of sums that it is made of
+        if isinstance(event, AllocationEvent):
+            part["sums"] = _sums(event, step, grid.tail, upper=False, swapped=grid.swapped)
+        # of a sum over the steps it is enough to know what each of them adds
+        summed = event.sums if isinstance(event, SelectionEvent) else event
+        if isinstance(summed, SumEvent | GivenSumEvent):
+            part["edges"] = summed.edges.tolist()
+        parts.append(part)
+    return parts
+
+
+def _written(neighbours: Neighbours) -> dict[str, int | None]:
+    """What records contribute, in units of C: the certificate's numbers are integers."""
+    other = neighbours.other
+    return {
+        "record": int(neighbours.record),
+        "other": None if other is None else int(other),
+        "filler": int(neighbours.filler),
+    }
+
+
+def _policy(proof: Proof, played: Played) -> dict[str, Any]:
+    data_sets = _written(proof.cases[0].choice(0).neighbours)
+    return {
+        "direction": "forward",
+        "release": 0,
+        "data": {**data_sets, "filler": "-1 or 1"},
+        "step": played.grid.step,
+        "window": [played.grid.first, played.grid.last],
+        "blocks": [list(block) for block in played.grid.blocks],
+    }
+
+
+def _game(proof: Proof, played: GamePlayed) -> dict[str, Any]:
+    adversary = proof.cases[0].game
+    assert adversary is not None
+    theorem, section = adversary.theorem
+    cells: list[dict[str, Any]] = [
+        {"cell": list(cell), "law": _law(pld)}
+        for cell, pld in zip(played.cells, played.plds, strict=True)
+    ]
+    for entry, pld in zip(cells, played.swapped, strict=False):
+        entry["backward"] = _law(pld)
+    return {
+        "game": {
+            "release": 0,
+            "steps": proof.releases[0].steps,
+            "theorem": theorem,
+            "section": section,
+            "points": played.points,
+            "cells": cells,
+        }
+    }

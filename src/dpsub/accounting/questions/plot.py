@@ -1,0 +1,273 @@
+"""Pictures of answers, with matplotlib: the extra `plot`.
+
+Each is a band between what is attained and what is proved. Computing the band may take seconds;
+whether it can be drawn is checked before.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpsub import files
+from dpsub.accounting.engine import work
+from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.curve import Curve
+from dpsub.accounting.questions.question import Question
+from dpsub.accounting.questions.search import Calibration, Goal, least_noise
+from dpsub.accounting.questions.words import near
+from dpsub.accounting.release import Release
+from dpsub.errors import ArgumentError, DataError, NumericalError, UnsupportedError
+from dpsub.sampling import Schedule
+from dpsub.sampling.schemes import fresh_steps
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".pdf", ".svg")
+_PROVED, _ATTAINED, _BAND = "#0072B2", "#D55E00", "#56B4E9"
+_POINTS = 13  # numbers of steps, or batch sizes, of a picture
+_EFFORT = 1.0  # for each of them
+_FACTORS = 2.0 ** np.arange(-3, 3)
+"""Batch sizes of a picture, over that of the question."""
+_MOST_ENTRIES = 24  # of a ledger that are drawn
+
+
+def check_can_plot(path: str | Path | None = None) -> None:
+    """Raise UnsupportedError without matplotlib, ArgumentError for another format of a file."""
+    try:
+        known = find_spec("matplotlib") is not None
+    except ValueError:  # a module that was marked as missing
+        known = False
+    if not known:
+        raise UnsupportedError(
+            "a picture needs matplotlib, which is not installed; pip install 'dpsub[plot]'"
+        )
+    if path is not None and Path(path).suffix not in FORMATS:
+        raise ArgumentError(f"a picture must end in .png, .pdf or .svg, got {str(path)!r}")
+
+
+def load_fonts() -> None:
+    """Load matplotlib and its list of fonts, which takes seconds where no folder keeps the list, so
+    that the time limit of a command need not hold them; DataError without any folder for it."""
+    # it warns of a home that is not writable, which costs time alone
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    try:
+        import_module("matplotlib.font_manager")
+    except OSError as error:
+        raise DataError(
+            "a picture needs a folder in which matplotlib can keep files, got "
+            f"{error.strerror or error}; set MPLCONFIGDIR to one that can be written"
+        ) from None
+
+
+def drawn(draw: Callable[[Any], Figure], what: Any, path: str | Path | None) -> Figure:
+    """A picture, and its file where a path is given; whether it can be is checked first."""
+    check_can_plot(path)
+    figure = draw(what)
+    if path is not None:
+        save(figure, path)
+    return figure
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a picture; the name only ever stands for a complete file."""
+    out = io.BytesIO()
+    figure.savefig(out, format=Path(path).suffix.removeprefix("."), dpi=200)
+    files.save_file(path, out.getvalue())
+
+
+def curve_figure(curve: Curve) -> Figure:
+    """delta over epsilon, and the trade-off of both errors of a test."""
+    figure, (left, right) = _figure(2)
+    # small rates are where attacks are compared: a logarithmic grid, and 0 itself
+    rates = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 300)])
+    _band(left, curve.epsilon, *curve.delta)
+    left.set(xlabel="ε (nats)", ylabel="δ", yscale="log", xlim=(0, curve.epsilon[-1] or 1))
+    # here the lower end is the guarantee: no test errs less
+    misses = curve.trade_off(rates)
+    _band(right, rates, misses.upper, misses.lower)
+    right.plot([0, 1], [1, 0], color="0.7", linewidth=0.8, zorder=0)
+    right.set(xlabel="false positive rate", ylabel="false negative rate", xlim=(0, 1), ylim=(0, 1))
+    left.legend(frameon=False)
+    return figure
+
+
+def account_figure(account: Account) -> Figure:
+    """Both ends over the number of steps, up to that of the answer; of releases of several kinds,
+    after each of them."""
+    releases, given = _one_question(account)
+    figure, [axes] = _figure(1)
+    if len(releases) == 1:
+        steps, accounts = _by_steps(releases[0], account, given)
+        _band(axes, steps, *_ends(accounts))
+        axes.set(xlabel="steps", xscale="log")
+        axes.set_yscale("log" if account.quantity == "delta" else "linear")
+    else:
+        counts = np.linspace(1, len(releases), _MOST_ENTRIES).round().astype(int)
+        stages = [releases[:count] for count in np.unique(counts).tolist()]
+        accounts = [_again(stage, account, given) for stage in stages[:-1]]
+        steps = np.array([0, *(sum(release.steps for release in stage) for stage in stages)])
+        # the last one is drawn a little farther, to be seen
+        steps = np.append(steps, 1.05 * steps[-1])
+        lower, upper = _ends([*accounts, account, account])
+        _band(axes, steps, np.append(0.0, lower), np.append(0.0, upper), steps=True)
+        axes.set(xlabel="releases", xlim=(0, steps[-1]))
+    if account.quantity == "epsilon":
+        axes.set_ylim(0, None)
+    axes.set_ylabel(_label(account, given))
+    axes.legend(frameon=False, loc="upper left" if len(releases) == 1 else "lower right")
+    return figure
+
+
+def _by_steps(release: Release, account: Account, given: float) -> tuple[np.ndarray, list[Account]]:
+    """The question for fewer steps, whole epochs of a schedule."""
+    epoch = release.steps // release.times
+    times = np.unique(np.geomspace(1, release.times, _POINTS).round().astype(int))
+    fewer = [replace(release, steps=count * epoch) for count in times[:-1].tolist()]
+    return times * epoch, [*(_again([one], account, given) for one in fewer), account]
+
+
+def noise_figure(calibration: Calibration) -> Figure:
+    """The noise multiplier over the batch size, for as many records in all."""
+    account = calibration.account
+    releases, delta = _one_question(account)
+    release = releases[-1]
+    if len(releases) != 1:
+        raise UnsupportedError("a picture of the noise is of one kind of releases; calibrate alone")
+    goal = Goal(calibration.target, delta, str(account.adjacency))
+    sizes, proved, refuted = [], [], []
+    for factor in _FACTORS.tolist():
+        resized = _resized(release, factor)
+        if resized is None:
+            continue
+        try:
+            # of one accuracy all of them, also that of the question
+            with work.metered(_EFFORT):
+                found = calibration if factor == 1 else least_noise(resized, (), goal)
+        except (NumericalError, UnsupportedError, ArgumentError):
+            continue
+        sizes.append(_size(resized))
+        proved.append(found.noise_multiplier)
+        refuted.append(found.refuted or math.nan)
+    figure, [axes] = _figure(1)
+    _band(
+        axes,
+        np.array(sizes),
+        np.array(refuted),
+        np.array(proved),
+        "o",
+        ("proved", "refuted by an attack"),
+    )
+    unit = "batch size" if release.n is not None else "rate"
+    axes.set(xlabel=f"{unit}, at equal numbers of epochs", xscale="log", ylim=(0, None))
+    axes.set_ylabel(f"noise multiplier for ε = {near(calibration.target)}, δ = {_power(delta)}")
+    axes.set_xticks(sizes, [near(size) for size in sizes])
+    axes.minorticks_off()
+    axes.legend(frameon=False)
+    return figure
+
+
+def _resized(release: Release, factor: float) -> Release | None:
+    """The releases with batches of another size and as many records in all; None if there are
+    none of this size."""
+    sampler: Any = release.sampler
+    name = "rate" if hasattr(sampler, "rate") else "m"
+    if isinstance(sampler, Schedule) or not hasattr(sampler, name):
+        raise UnsupportedError(
+            f"the noise over batch sizes is drawn for samplers with a rate or a size m, got "
+            f"{sampler.name}; draw the account instead"
+        )
+    size = getattr(sampler, name) * factor
+    size = size if name == "rate" else round(size)
+    if size > (1 if name == "rate" else release.n or math.inf) or size <= 0:
+        return None
+    steps = fresh_steps(factor, release.steps)
+    return replace(release, sampler=replace(sampler, **{name: size}), steps=steps)
+
+
+def _size(release: Release) -> float:
+    sampler: Any = release.sampler
+    if not hasattr(sampler, "rate"):
+        return float(sampler.m)
+    return float(sampler.rate * (release.n or 1))
+
+
+def _one_question(account: Account) -> tuple[tuple[Release, ...], float]:
+    if account.asked is None or len(account.asked.values) != 1 or account.kind == "paper":
+        raise ArgumentError(
+            "a picture needs the proved answer to one question, got several values, or variant = "
+            "paper; ask for one epsilon or delta"
+        )
+    return account.asked.releases, account.asked.values[0]
+
+
+def _again(releases: Sequence[Release], account: Account, given: float) -> Account:
+    """The same question about other releases."""
+    question = Question(releases, str(account.adjacency), effort=_EFFORT, quick=True)
+    epsilon, delta = (None, given) if account.quantity == "epsilon" else (given, None)
+    return question.account(epsilon, delta)
+
+
+def _ends(accounts: Sequence[Account]) -> tuple[np.ndarray, np.ndarray]:
+    return (
+        np.array([account.lower for account in accounts]),
+        np.array([account.upper for account in accounts]),
+    )
+
+
+def _label(account: Account, given: float) -> str:
+    if account.quantity == "epsilon":
+        return f"ε at δ = {_power(given)}"
+    return f"δ at ε = {near(given)}"
+
+
+def _power(value: float) -> str:
+    """A number as readers of papers expect it: 1e-05 with a raised exponent."""
+    mantissa, _, exponent = near(value).partition("e")
+    if not exponent:
+        return mantissa
+    factor = "" if mantissa == "1" else rf"{mantissa} \cdot "
+    return f"${factor}10^{{{int(exponent)}}}$"
+
+
+def _figure(panels: int) -> tuple[Figure, list[Axes]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.6 * panels, 3.4), layout="constrained")
+    axes = [figure.add_subplot(1, panels, panel + 1) for panel in range(panels)]
+    for each in axes:
+        each.spines[["top", "right"]].set_visible(False)
+        each.grid(color="0.92", linewidth=0.8)
+        each.set_axisbelow(True)
+    return figure, axes
+
+
+def _band(
+    axes: Axes,
+    x: Any,
+    lower: Any,
+    upper: Any,
+    marker: str = "",
+    names: tuple[str, str] = ("proved", "attained by an attack"),
+    steps: bool = False,
+) -> None:
+    """Both ends, and what lies between them."""
+    look: dict[str, Any] = {"marker": marker, "markersize": 4}
+    if steps:
+        look["drawstyle"] = "steps-post"
+    axes.fill_between(
+        x, lower, upper, step="post" if steps else None, color=_BAND, alpha=0.4, linewidth=0
+    )
+    axes.plot(x, upper, color=_PROVED, label=names[0], **look)
+    axes.plot(x, lower, color=_ATTAINED, label=names[1], linestyle="--", **look)

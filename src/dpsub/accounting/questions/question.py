@@ -1,0 +1,296 @@
+"""Questions about the privacy of many releases from subsamples: `account`, and what it shares with
+curves, exports, checks, audits and selections."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpsub import checks
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.composition import Composition
+from dpsub.accounting.engine.own_mechanism import OwnMechanism
+from dpsub.accounting.engine.privacy_events import PairEvent
+from dpsub.accounting.questions.account import WIDTH_REASONS, Account, Proof, given, joined
+from dpsub.accounting.questions.words import Asked
+from dpsub.accounting.release import Group, Release
+from dpsub.accounting.schemes import case_of, default_relation
+from dpsub.errors import ArgumentError
+from dpsub.relations import relation_named
+from dpsub.sampling.base import Sampler, StagedSampler
+from dpsub.sampling.schedules import Schedule
+
+VARIANTS = ("rigorous", "paper")
+TIGHT_GOES = (
+    "tight is what happens anyway, and goes in the next release: drop it; quick=True gives the "
+    "bound that was the default"
+)
+
+
+def account(
+    sampler: Sampler | Schedule,
+    n: int | None = None,
+    *,
+    noise_multiplier: float | None = None,
+    steps: int | None = None,
+    epochs: float | None = None,
+    epsilon: ArrayLike | None = None,
+    delta: ArrayLike | None = None,
+    adjacency: str | None = None,
+    mechanism: str | OwnMechanism = "gaussian",
+    denominator: str = "fixed",
+    group: Group = 1,
+    variant: str = "rigorous",
+    width: float | None = None,
+    effort: float | None = work.EFFORT,
+    time_limit: float | None = None,
+    quick: bool = False,
+    tight: bool | None = None,
+) -> Account:
+    """Bound delta at `epsilon`, or epsilon at `delta`, of many releases from samples, from above
+    and below.
+
+    Parameters
+    ----------
+    sampler : Sampler or Schedule
+        The sampler, drawn again at every step; or the schedule, drawn again for every epoch.
+    n : int, optional
+        Number of records; Poisson sampling, and schedules that do not depend on it, need none.
+        Under add_remove it is that of the smaller data set; both have the same number of steps.
+    noise_multiplier : float
+        Scale of the noise on the sum over the norm bound of one record, from 0.05 to 1e9.
+    steps : int, optional
+        Number of releases, by default 1; for a schedule, whole epochs.
+    epochs : int, optional
+        For a schedule, instead of `steps`; by default 1.
+    epsilon, delta : float or array_like
+        Exactly one: epsilon in nats, >= 0; delta in (0, 1). An array costs little more than its
+        most expensive value.
+    adjacency : {"add_remove", "substitute", "zero_out"}, optional
+        Default: add_remove for Poisson sampling (also cyclic or truncated) and random
+        allocation, substitute otherwise. Under zero_out a record is replaced by one that
+        contributes 0, and the number of records is public.
+    mechanism : {"gaussian", "laplace"}
+        Laplace noise is for scalar sums.
+    denominator : {"fixed", "realised"}
+        The sum and its noise are divided by a number fixed in advance, or by the realised size of
+        the sample.
+    group : int or tuple of int
+        Number of records that one unit of privacy holds, at most. All of them are added, removed,
+        replaced or zeroed out at once. Under add_remove also (g_plus, g_minus): as many are added
+        and removed.
+    variant : {"rigorous", "paper"}
+        Proof and attack; or the papers' pair (unit shift per occurrence, one direction), which is
+        not a guarantee.
+    width : float, optional
+        How far apart the ends may be, absolute for epsilon, relative for delta; by default half a
+        percent of epsilon, 5 % of delta, and 1e-3 if that is less and the answer is exact up to
+        numerical error. If theory leaves the ends farther apart, `width_reason` says so.
+    effort : float or None
+        How much work the refinement may take: 1 is about two seconds of one core for the hardest
+        questions, 10 ten times as much, None as much as the width takes. Work is counted, not
+        timed: an answer is a function of its question. More effort never gives wider ends.
+    time_limit : float, optional
+        Seconds after which the refinement stops in any case: the ends reached by then are valid,
+        but another run may end elsewhere, and `width_reason` says so.
+    quick : bool
+        Return the first bound: `width` is then the accuracy of each end, by default 1e-3 for
+        schedules and for answers that are exact up to numerical error, else 5e-3.
+    tight : bool, optional
+        Deprecated: True asks for what is the default now.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    UnsupportedError
+        If no theorem covers the case; the message gives the reason.
+
+    References
+    ----------
+    balle, Theorems 8 to 11; must, Section 3.4 (variant paper); docs/accounting.md, where each bound
+    is proved.
+
+    Examples
+    --------
+    >>> import dpsub
+    >>> poisson = dpsub.Poisson(0.01)
+    >>> answer = dpsub.account(poisson, noise_multiplier=1.0, steps=100, delta=1e-5)
+    >>> answer.kind, str(answer.adjacency), 0.71 < answer.lower <= answer.upper < 0.73
+    ('exact', 'add_remove', True)
+    >>> answer = dpsub.account(poisson, noise_multiplier=1.0, steps=100, delta=[1e-6, 1e-5])
+    >>> answer.upper.round(1).tolist()
+    [1.0, 0.7]
+    >>> question = {"noise_multiplier": 1.0, "epsilon": 1.0}
+    >>> printed = dpsub.account(dpsub.MustOW(2, 2), 4, **question, variant="paper")
+    >>> attained = dpsub.account(dpsub.MustOW(2, 2), 4, **question)
+    >>> printed.upper < 0.09 < 0.19 < attained.lower  # the paper's number is far below an attack
+    True
+    """
+    quick = first_bound_only(quick, tight)
+    release = Release.of(
+        sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
+    )
+    question = Question([release], adjacency, width, effort, time_limit, quick)
+    if checks.one_of("variant", variant, VARIANTS) == "rigorous":
+        return question.account(epsilon, delta)
+    with question.metered():
+        return answers(_PaperPair(release, adjacency), question, epsilon, delta)
+
+
+def first_bound_only(quick: bool, tight: bool | None) -> bool:
+    """Whether the first bound is asked for; warns of `tight`, which is deprecated."""
+    if tight is None:
+        return quick
+    warnings.warn(TIGHT_GOES, DeprecationWarning, stacklevel=3)
+    return not tight
+
+
+@dataclass(frozen=True)
+class Question:
+    """Releases from the same records, and how bounds on them are asked for: what accounts, curves,
+    exports, checks, audits and selections share.
+
+    Attributes
+    ----------
+    releases : sequence of Release
+    adjacency : str or None
+        As in `account`, as is the `width`.
+    width : float or None
+    effort, time_limit : float or None
+    quick : bool
+        Whether the first bound will do.
+    """
+
+    releases: Sequence[Release]
+    adjacency: str | None = None
+    width: float | None = None
+    effort: float | None = work.EFFORT
+    time_limit: float | None = None
+    quick: bool = False
+
+    @property
+    def first(self) -> Question:
+        """The question for the first bound."""
+        return replace(self, quick=True)
+
+    def metered(self) -> AbstractContextManager[None]:
+        """Count the work of the question, which ends with its budget."""
+        return work.metered(work.effort(self.effort), self.time_limit)
+
+    @contextmanager
+    def proof(self) -> Iterator[Proof]:
+        """The theorems that apply, within the budget of the question."""
+        with self.metered():
+            yield Proof.of(self.releases, self.adjacency)
+
+    def account(self, epsilon: ArrayLike | None, delta: ArrayLike | None) -> Account:
+        """Bound delta at `epsilon`, or epsilon at `delta`."""
+        with self.proof() as proof:
+            return answers(proof, self, epsilon, delta)
+
+
+def answers(source: Proof | _PaperPair, question: Question, epsilon: Any, delta: Any) -> Account:
+    """The account of one target; of an array of them, with the ends in its shape."""
+    width = question.width
+
+    def accounts_of(targets: Sequence[Target]) -> list[Account]:
+        if isinstance(source, _PaperPair):
+            return source.accounts(targets)
+        return source.refined_by_rungs(
+            targets, question.width, work.effort(question.effort), quick=question.quick
+        )
+
+    limits: dict[str, Any] = {"width": source.width if width is None else width}
+    name, asked = ("epsilon", epsilon) if delta is None else ("delta", delta)
+    if np.ndim(asked) == 0 or (epsilon is None) == (delta is None):
+        [answer] = accounts_of([Target(epsilon, delta, **limits)])
+        source.composition.forget()  # the answer knows what it was computed from, to certify it
+        return answer
+    values = checks.finite_array(name, asked)
+    if not values.size:
+        raise ArgumentError(f"an array of {name} must hold at least one value, got none; give one")
+    # in order: a grid that suits one value is tried first for the next
+    unique, places = np.unique(values, return_inverse=True)
+    accounts = accounts_of([Target(**{name: value}, **limits) for value in unique.tolist()])
+    lower = np.array([answer.lower for answer in accounts])[places]
+    upper = np.array([answer.upper for answer in accounts])[places]
+    return replace(
+        # the one that says so if the width was missed for any
+        min(accounts, key=lambda answer: answer.width_met),
+        lower=lower.reshape(values.shape),
+        upper=upper.reshape(values.shape),
+        # one number is what all of them bracket, or none
+        kind=next((answer.kind for answer in accounts if answer.kind != "exact"), accounts[0].kind),
+        pair=joined(answer.pair for answer in accounts),
+        lower_pair=joined(answer.lower_pair for answer in accounts),
+        theorem=joined(answer.theorem for answer in accounts),
+        lower_theorem=joined(answer.lower_theorem for answer in accounts),
+        width_reason=joined(filter(None, (answer.width_reason for answer in accounts))),
+        asked=Asked(source.releases, tuple(values.ravel().tolist())),
+        _origin=None,
+    )
+
+
+class _PaperPair:
+    """What the papers' pair gives, from both sides (must, Section 3.4 and Sections S5 and S6 of its
+    supplement)."""
+
+    width = 1e-3
+
+    def __init__(self, release: Release, adjacency: str | None) -> None:
+        if release.mechanism != "gaussian":
+            raise ArgumentError(
+                "variant paper covers Gaussian noise only, got mechanism = "
+                f"{release.mechanism}; use variant rigorous"
+            )
+        if not isinstance(release.sampler, StagedSampler):
+            raise ArgumentError(
+                "variant paper covers chains of stages only, got "
+                f"{release.sampler.name}; use variant rigorous"
+            )
+        if release.denominator != "fixed":
+            raise ArgumentError(
+                "variant paper takes no denominator, got denominator = "
+                f"{release.denominator}; drop it"
+            )
+        if release.group != 1:
+            raise ArgumentError(
+                f"variant paper is about one record, got group = {release.group}; drop it"
+            )
+        case = case_of(release, default_relation(release))
+        assert case.papers_pair is not None  # which every chain has
+        self.pair = case.papers_pair()
+        self.releases = (release,)
+        if adjacency is not None and relation_named(adjacency) != self.pair.relation:
+            raise ArgumentError(
+                f"variant paper covers this sampler under {self.pair.relation} only, "
+                f"got adjacency = {adjacency}; drop it"
+            )
+        self.composition = Composition([(PairEvent(self.pair, one_direction=True), release.steps)])
+
+    def accounts(self, targets: Sequence[Target]) -> list[Account]:
+        brackets = self.composition.brackets(targets)
+        return [
+            Account(
+                lower,
+                upper,
+                kind="paper",
+                pair=f"{self.pair.label}, s = {self.pair.deviation:g}",
+                adjacency=self.pair.relation,
+                sensitivity="one occurrence of the record moves the sum by C",
+                quantity=target.quantity,
+                lower_pair="the same pair",
+                width_met=width_met,
+                width_reason="" if width_met else WIDTH_REASONS["numerics"],
+                asked=Asked(self.releases, (given(target),)),
+            )
+            for target, (lower, upper, width_met) in zip(targets, brackets, strict=True)
+        ]

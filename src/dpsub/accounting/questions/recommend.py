@@ -1,0 +1,522 @@
+"""Which subsampling scheme needs the least noise for a target, and what each of them costs.
+
+`recommend` asks `needed` (`fast_search`) for the noise of every scheme, within its share of the
+work, and puts what follows from the numbers in words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from dpsub import checks
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.pairs import MIN_SCALE
+from dpsub.accounting.questions import words
+from dpsub.accounting.questions.account import Proof
+from dpsub.accounting.questions.fast_search import Needed, first_needed, needed, tightened
+from dpsub.accounting.questions.search import Goal
+from dpsub.accounting.release import Group, Release
+from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
+from dpsub.relations import Relation, relation_named
+from dpsub.sampling import Schedule
+from dpsub.sampling.schemes import FIXED_SIZE, Plan, fresh_steps, scheme, scheme_names
+
+_ORDER = (
+    "poisson",
+    "deterministic",
+    "wor",
+    "random_allocation",
+    "truncated_poisson",
+    "wr",
+    "cyclic_poisson",
+    "shuffle",
+    "three_stage",
+    "must_ow",
+    "must_ww",
+    "k_of_t",
+)
+"""In which `recommend` asks for the noise of schemes: what few use, and takes long, comes last."""
+_ACCURACY = 3e-3
+_SHOWN = 4  # ratios of other schemes in a few words
+# of the budget, for a first look at each scheme, and of what is left, for the next one that is open
+_FIRST_SHARE, _NEXT_SHARE = 1 / 48, 2 / 3
+_EFFORT = 4.0  # for a dozen schemes together
+_FIRST_ENDS = "First ends, docs/accounting.md 4.10"
+_EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
+_RANDOM_SIZES = ("poisson", "truncated_poisson", "random_allocation", "k_of_t", "cyclic_poisson")
+"""Schemes whose batches differ in size."""
+# relative, what is added to a noise that is proved, and taken from a refuted one, before both are
+# printed with five digits: rounding then ends on the safe side
+_PRINTED = 5e-5
+
+
+@dataclass(frozen=True)
+class SchemeNoise:
+    """What one scheme needs and costs.
+
+    Attributes
+    ----------
+    name : str
+        Of `dpsub.sampling.schemes.SCHEMES`.
+    sampler : Sampler or Schedule
+        What draws its batches.
+    noise_multiplier : float
+        Proved.
+    refuted : float
+        With this noise multiplier or less an attack exceeds the target; 0 if none is known to.
+    ratio : float
+        Of the noise multiplier to that of the first scheme.
+    steps : int
+        Number of batches.
+    gradients : float
+        Expected number of gradients of the training: records of all batches, copies within a batch
+        counted once.
+    largest_batch, likely_batch : int
+        Size of the largest batch possible, and one that no batch of the training exceeds with
+        probability 99.9 %.
+    every_epoch : bool
+        Whether each record is in one batch of each epoch.
+    theorem, lower_theorem : str
+        What proves the noise, and where the attack that refutes less stands, with the section of
+        docs/accounting.md.
+    """
+
+    name: str
+    sampler: Plan
+    noise_multiplier: float
+    refuted: float
+    ratio: float
+    steps: int
+    gradients: float
+    largest_batch: int
+    likely_batch: int
+    every_epoch: bool
+    theorem: str = ""
+    lower_theorem: str = ""
+
+
+@dataclass(frozen=True)
+class Recommendation(words.ShortText):
+    """Schemes by the noise that is proved for them.
+
+    Attributes
+    ----------
+    schemes : tuple of SchemeNoise
+        The least noise first; those that are as close as the search is accurate, 0.3 %, in the
+        order of their use.
+    even : tuple of str
+        Schemes for which no attack refutes the noise of the first one: they may need as little.
+    left_out : dict
+        Why the others are not among them, by name.
+    noise_on_mean : float
+        Noise on the mean gradient of a batch over the clipping norm: noise multiplier of the first
+        over batch size.
+    reasons : tuple of str
+        The answer in sentences.
+    question : str
+        The target and the training, in words.
+    adjacency : str
+        The relation.
+    group : int or tuple of int
+        Number of records that one unit of privacy holds.
+    elsewhere : mapping
+        The relations under which schemes have a theorem that have none under this one, by name.
+    """
+
+    schemes: tuple[SchemeNoise, ...]
+    even: tuple[str, ...]
+    left_out: dict[str, str]
+    noise_on_mean: float
+    reasons: tuple[str, ...]
+    question: str = ""
+    adjacency: str = ""
+    group: Group = 1
+    elsewhere: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def text(self) -> words.Text:
+        """The answer in a few words, as `print` shows it."""
+        first, *others = self.schemes
+        best = f"one of {', '.join([first.name, *self.even])}" if self.even else first.name
+        title = f"{best}: the least noise for {self.question}"
+        noise = words.noise_text(first.noise_multiplier, first.refuted or None)
+        ratios = [f"{other.name} {other.ratio:.3f}" for other in others[:_SHOWN]]
+        more = ", ..." if len(others) > _SHOWN else ""
+        mean = f"{words.near(self.noise_on_mean)} C on the mean of a batch"
+        lines: list[words.Line] = [
+            ("noise multiplier", f"{noise}; {mean}"),
+            ("times this noise", ", ".join(ratios) + more),
+            ("relation", self.relation_text()),
+            ("theorem", words.theorem_text(first)),
+        ]
+        notes = []
+        if self.even:
+            notes.append(f"no attack refutes this noise for {', '.join(self.even)}")
+        for relations, names in self._elsewhere_by_relation():
+            notes.append(f"no theorem under {self.adjacency} for {names}: ask with {relations}")
+        lines.append(("note", "; ".join(notes)))
+        return words.Text(title, [line for line in lines if line[1]])
+
+    def _elsewhere_by_relation(self) -> list[tuple[str, str]]:
+        """Relations that cover schemes which this one does not, and the names of these."""
+        names: dict[str, list[str]] = {}
+        for name, relations in self.elsewhere.items():
+            names.setdefault(" or ".join(relations), []).append(name)
+        return [(relations, ", ".join(covered)) for relations, covered in names.items()]
+
+    def relation_text(self) -> str:
+        """The relation of all schemes, and under which ones their epsilons compare with what Opacus
+        prints."""
+        relation = relation_named(self.adjacency)
+        text = words.relation_of_group(relation, self.group)
+        if self.group != 1:
+            return text  # what Opacus prints is about one record
+        if relation is Relation.ADD_REMOVE:
+            return f"{text}, as in Opacus; at fixed sizes compare with zero_out"
+        return f"{text}{words.compared_with_opacus(relation, ())}"
+
+
+def recommend(
+    n: int,
+    *,
+    batch_size: int,
+    epochs: int,
+    epsilon: float,
+    delta: float,
+    adjacency: str = "add_remove",
+    group: Group = 1,
+    effort: float | None = _EFFORT,
+    time_limit: float | None = None,
+    quick: bool = False,
+) -> Recommendation:
+    """Say which subsampling scheme needs the least noise for a target, by what is proved, and what
+    each costs.
+
+    Parameters
+    ----------
+    n, batch_size, epochs : int
+        Number of records, (expected) size of a batch, and epochs. Batches that are drawn afresh are
+        epochs n / batch_size, rounded up, as `dpsub account --epochs` counts them; in schedules
+        each epoch has n / batch_size of them, rounded up.
+    epsilon, delta : float
+        Target for the whole training: epsilon in nats, above 0, and delta in (0, 1).
+    adjacency : {"add_remove", "zero_out", "substitute"}
+        As in `dpsub.account`, the same for all schemes.
+    group : int or tuple of int
+        As in `dpsub.account`: number of records that one unit of privacy holds.
+    effort, time_limit : float or None
+        As in `dpsub.account`, for all schemes together: first a look at each, then the ones that
+        may need least.
+    quick : bool
+        Use first bounds alone. Otherwise less noise is sought by the game of `dpsub.account`,
+        within the budget, for schemes that have one: some with batches of a fixed size, under
+        substitute.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    UnsupportedError
+        If no scheme was proved to meet the target.
+
+    Examples
+    --------
+    >>> import dpsub
+    >>> target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "zero_out"}
+    >>> answer = dpsub.recommend(1000, batch_size=250, epochs=1, **target)
+    >>> first = answer.schemes[0]
+    >>> first.name, 2.03 < first.noise_multiplier < 2.05
+    ('random_allocation', True)
+    >>> wor = next(scheme for scheme in answer.schemes if scheme.name == "wor")
+    >>> wor.refuted > first.noise_multiplier    # an attack shows that WOR needs more
+    True
+    """
+    epsilon = checks.real("epsilon", epsilon, above=0)
+    delta = checks.real("delta", delta, above=0, below=1)
+    adjacency = relation_named(adjacency)
+    n = checks.integer("n", n, at_least=1)
+    m = checks.integer("batch_size", batch_size, at_least=1, at_most=n, at_most_name="n")
+    epochs = checks.integer("epochs", epochs, at_least=1)
+    goal = Goal(epsilon, delta, adjacency, _ACCURACY)
+    with work.metered(work.effort(effort), time_limit):
+        trainings = dict(_releases(n, m, epochs, group))
+        proved, left_out = _first_bounds(trainings, goal)
+        if not proved:
+            raise UnsupportedError(
+                "no scheme was proved to meet the target; poisson was left out because "
+                f"{left_out['poisson']}"
+            )
+        proved = _closer(proved, goal, quick=quick)
+    schemes = _ranked(proved, m)
+    least = schemes[0].noise_multiplier
+    # what no attack refutes may need as little as the first, whose noise alone is known to do
+    even = tuple(other.name for other in schemes[1:] if other.refuted < least)
+    reasons = _reasons(schemes, even, left_out)
+    question = (
+        f"epsilon {words.near(epsilon)} at delta {words.near(delta)}, "
+        f"{words.plural(epochs, 'epoch')} of batches of {m:,} out of {n:,} records"
+        f"{words.group_text(group)}"
+    )
+    elsewhere = {
+        name: relations
+        for name in left_out
+        if (relations := _covered_under(trainings[name], adjacency))
+    }
+    return Recommendation(
+        tuple(schemes),
+        even,
+        left_out,
+        least / m,
+        reasons,
+        question,
+        str(adjacency),
+        group,
+        elsewhere,
+    )
+
+
+def _releases(n: int, m: int, epochs: int, group: Group) -> Iterator[tuple[str, Release | str]]:
+    """The training with each scheme, or why there is none."""
+    others = (name for name in scheme_names() if name not in _ORDER)
+    for name in (*_ORDER, *others):
+        try:
+            plan, steps = scheme(name, n, m, epochs)
+        except (ArgumentError, UnsupportedError) as error:
+            yield name, str(error)
+            continue
+        if not isinstance(plan, Schedule):
+            # a schedule rounds each epoch up to whole batches, fresh samples all of them once
+            steps = fresh_steps(m / n, epochs)
+        yield name, Release(plan, n, 1.0, steps, group=group)
+
+
+def _first_bounds(
+    trainings: Mapping[str, Release | str], goal: Goal
+) -> tuple[dict[str, _ProvedScheme], dict[str, str]]:
+    """The schemes that are proved to meet the goal, each after a first look, and why the others are
+    not."""
+    proved: dict[str, _ProvedScheme] = {}
+    left_out: dict[str, str] = {}
+    budget = work.left() / work.UNITS
+    for name, release in trainings.items():
+        if isinstance(release, str):
+            left_out[name] = release
+            continue
+        try:
+            proof = Proof.of([release], goal.adjacency)
+            before = work.refusals()
+            with work.limited(_FIRST_SHARE * budget):
+                found = _looked_at(release, proof, goal)
+        except (ArgumentError, UnsupportedError) as error:
+            left_out[name] = str(error)
+            continue
+        proved[name] = found._replace(is_open=work.refusals() > before)
+    return proved, left_out
+
+
+def _covered_under(release: Release | str, adjacency: Relation) -> tuple[str, ...]:
+    """The other relations under which a theorem covers a training."""
+    covered = []
+    for relation in Relation:
+        if relation is adjacency or isinstance(release, str):
+            continue
+        with suppress(ArgumentError, UnsupportedError):
+            Proof.of([release], relation)
+            covered.append(str(relation))
+    return tuple(covered)
+
+
+def _looked_at(release: Release, proof: Proof, goal: Goal) -> _ProvedScheme:
+    """The scheme with its noise by grids, or by first ends where the budget does not suffice."""
+    try:
+        noise, by = needed(release, goal), proof.theorem
+    except NumericalError:
+        noise, by = first_needed(release, goal), _FIRST_ENDS
+    if not noise.necessary:
+        noise = noise._replace(necessary=first_needed(release, goal).necessary)
+    return _ProvedScheme(release, noise, proof, by)
+
+
+def _closer(
+    proved: dict[str, _ProvedScheme], goal: Goal, *, quick: bool
+) -> dict[str, _ProvedScheme]:
+    """The schemes with less noise, as far as the work that is left proves it: first those that may
+    need least, as the ranking is open between them."""
+    closer = dict(proved)
+
+    def least() -> float:
+        return min(each.noise.noise_multiplier for each in closer.values())
+
+    def promise(name: str) -> tuple[bool, float]:
+        return closer[name].noise.necessary >= least(), closer[name].noise.necessary
+
+    looked_at: set[str] = set()
+    while open_ones := [name for name in closer if closer[name].is_open and name not in looked_at]:
+        name = min(open_ones, key=promise)
+        looked_at.add(name)
+        with work.share(_NEXT_SHARE), suppress(NumericalError):
+            less = needed(closer[name].release, goal)
+            closer[name] = closer[name].with_noise(less, closer[name].proof.theorem)
+    for name in [] if quick else sorted(closer, key=promise):
+        game = closer[name].proof.cases[0].game
+        if game is None:
+            continue
+        with work.share(_NEXT_SHARE), suppress(NumericalError):
+            less = tightened(closer[name].at_its_noise, goal, closer[name].noise)
+            closer[name] = closer[name].with_noise(less, game.theorem.text)
+    return closer
+
+
+class _ProvedScheme(NamedTuple):
+    """A scheme for which noise is proved, and how much."""
+
+    release: Release
+    noise: Needed
+    proof: Proof
+    theorem: str
+    """What proves the noise."""
+    is_open: bool = False
+    """Whether more work may prove less noise, or refute more."""
+
+    def with_noise(self, noise: Needed, theorem: str) -> _ProvedScheme:
+        """The scheme with the better ones of its noise and of another, which a theorem proves."""
+        most = max(noise.necessary, self.noise.necessary)
+        if noise.noise_multiplier >= self.noise.noise_multiplier:
+            noise, theorem = self.noise, self.theorem
+        return self._replace(noise=noise._replace(necessary=most), theorem=theorem, is_open=False)
+
+    @property
+    def at_its_noise(self) -> Release:
+        return replace(self.release, noise_multiplier=self.noise.noise_multiplier)
+
+    @property
+    def lower_theorem(self) -> str:
+        """Where the attack that refutes less noise stands."""
+        return self.proof.attack_stands if self.noise.necessary else ""
+
+
+def _ranked(proved: dict[str, _ProvedScheme], m: int) -> list[SchemeNoise]:
+    """The schemes by their noise, and what each costs."""
+    # what the search cannot tell apart stays in the order of its use
+    close = min(answer.noise.noise_multiplier for answer in proved.values()) * (1 + _ACCURACY)
+    names = sorted(proved, key=lambda name: max(proved[name].noise.noise_multiplier, close))
+    least = proved[names[0]].noise.noise_multiplier
+    schemes = []
+    for name in names:
+        release, noise = proved[name].at_its_noise, proved[name].noise
+        plan, n, steps = release.sampler, release.n, release.steps
+        assert n is not None
+        largest_batch, likely_batch = _batches(plan, n, m, steps)
+        answer = SchemeNoise(
+            name=name,
+            sampler=plan,
+            noise_multiplier=noise.noise_multiplier,
+            refuted=noise.necessary,
+            ratio=noise.noise_multiplier / least,
+            steps=steps,
+            gradients=plan.expected_distinct(n) * steps,
+            largest_batch=largest_batch,
+            likely_batch=likely_batch,
+            every_epoch=_every_epoch(plan, n),
+            theorem=proved[name].theorem,
+            lower_theorem=proved[name].lower_theorem,
+        )
+        schemes.append(answer)
+    return schemes
+
+
+def _every_epoch(plan: Plan, n: int) -> bool:
+    """Whether each record is in one batch of each epoch."""
+    if isinstance(plan, Schedule):
+        return plan.occurrences == 1
+    return plan.has_all_once(n)
+
+
+def _batches(plan: Plan, n: int, m: int, steps: int) -> tuple[int, int]:
+    """The largest batch possible, and one that no batch exceeds but with probability
+    `_EXCEEDED`."""
+    largest = plan.largest_size(n)
+    if largest <= m:
+        return largest, largest  # all batches have one size
+    # Bernstein's inequality for each batch, a sum of independent inclusions of mean m, and a union
+    # bound over the steps
+    log_odds = math.log(steps / _EXCEEDED)
+    likely = math.ceil(m + log_odds / 3 + math.sqrt((log_odds / 3) ** 2 + 2 * log_odds * m))
+    return largest, min(largest, likely)
+
+
+def _reasons(
+    schemes: list[SchemeNoise], even: tuple[str, ...], left_out: dict[str, str]
+) -> tuple[str, ...]:
+    """What follows from the numbers, those of proofs rounded up and those of attacks down."""
+    first = schemes[0]
+    by_name = {answer.name: answer for answer in schemes}
+    noise, others = _proved_text(first), _others(schemes, even)
+    if first.noise_multiplier > min(answer.noise_multiplier for answer in schemes):
+        noise += f", to the {_ACCURACY:.1%} that the search resolves"
+    reasons = [f"{first.name} has the least proved noise, {noise}; {others}."]
+    fixed = [answer for answer in schemes if answer.name in FIXED_SIZE]
+    if fixed and fixed[0] is not first:
+        reasons.append(_of_fixed_size(fixed[0], first))
+    shuffle = by_name.get("shuffle")
+    if shuffle is None:
+        reasons.append(
+            f"Do not use the noise of poisson with a shuffled loader: {left_out['shuffle']}."
+        )
+    elif shuffle is not None and shuffle is not first and "poisson" in by_name:
+        reasons.append(_of_shuffling(shuffle, by_name["poisson"], by_name.get("deterministic")))
+    if first.noise_multiplier == MIN_SCALE:
+        reasons.append(f"{MIN_SCALE:g} is the least noise considered, so ratios to it say little.")
+    return tuple(reasons)
+
+
+def _others(schemes: list[SchemeNoise], even: tuple[str, ...]) -> str:
+    """The bounds of the schemes that come after the first one."""
+    if len(schemes) == 1:
+        return "nothing is proved for any other scheme"
+    if not even:
+        return "attacks refute this noise for all others"
+    attacked = {answer.name for answer in schemes if answer.refuted > 0}
+    known = ", ".join(name for name in even if name in attacked)
+    unknown = ", ".join(name for name in even if name not in attacked)
+    clauses = []
+    if known:
+        clauses.append(f"no attack refutes this noise for {known}, which may need as little")
+    if unknown:
+        clauses.append(f"no attack refutes any noise for {unknown}")
+    return "; ".join(clauses)
+
+
+def _of_fixed_size(fixed: SchemeNoise, first: SchemeNoise) -> str:
+    certain = fixed.refuted / first.noise_multiplier - 1
+    attacked = (
+        f"; an attack shows that they need at least {certain:.1%} more" if certain > 0 else ""
+    )
+    return (
+        f"Independent batches of one size ({fixed.name}) are proved at "
+        f"{fixed.ratio - 1:.1%} more noise{attacked}."
+    )
+
+
+_AS_MUCH = 0.99  # of the noise of a fixed order: as much, up to the accuracy of searches
+
+
+def _of_shuffling(shuffle: SchemeNoise, poisson: SchemeNoise, fixed: SchemeNoise | None) -> str:
+    attacked = "no attack refutes any noise"
+    if shuffle.refuted:
+        attacked = f"an attack refutes {shuffle.refuted * (1 - _PRINTED):.5g}"
+    verdict = "refuted" if shuffle.refuted >= poisson.noise_multiplier else "not proved"
+    amplified = fixed is None or shuffle.noise_multiplier < _AS_MUCH * fixed.noise_multiplier
+    order = "" if amplified else ", the noise of batches in a fixed order"
+    return (
+        f"A shuffled loader is proved at {_proved_text(shuffle)}{order}, and {attacked}: the noise "
+        "of poisson, "
+        f"{_proved_text(poisson)}, is {verdict} for it."
+    )
+
+
+def _proved_text(answer: SchemeNoise) -> str:
+    return f"{answer.noise_multiplier * (1 + _PRINTED):.5g}"

@@ -1,0 +1,711 @@
+"""Random allocation: every record takes part in one uniformly chosen step of t. Upper and lower
+bounds on the loss of one epoch.
+
+The likelihood ratio over an epoch is the mean of t independent terms X_j = exp(z_j / s^2 - 1 / (2
+s^2)), log-normal of mean 1 under N(0, s^2 I), and both divergences are means of convex functions of
+it. So the law of X is replaced by one on few points: for the *upper* end the mass of each cell is
+moved to its ends, keeping the mean; for the *lower* end to its mean. Sums are formed pair by pair,
+doubling their number of terms, and reduced to few points in the same way, at suitable places. All
+sums are of positive terms: there is no aliasing, and errors are relative (docs/accounting.md,
+section 4.6, and section 7, "Random allocation").
+
+`deviation` is the standard deviation of the noise in units of the record's effect on its step:
+the noise multiplier s, or s / 2 if it takes a filler's place and moves its step by 2 C.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.cell_masses import MassBounds, normal_masses
+from dpsub.accounting.engine.fourier import ComposedLoss, TiltedSum
+from dpsub.accounting.engine.lower_law import exchange_law
+from dpsub.accounting.engine.outputs import EpochOutputs
+from dpsub.accounting.engine.pld import (
+    MAX_LOSS,
+    PrivacyLossDistribution,
+    Profile,
+    RememberedProfile,
+    symmetric_pld,
+)
+from dpsub.accounting.engine.privacy_events import AttackEvent, Event, order_grid
+from dpsub.accounting.engine.work import OutOfWorkError
+from dpsub.errors import UnsupportedError
+from dpsub.noise import GaussianProfile
+
+_EPS = float(np.finfo(float).eps)
+# smaller masses have lost their digits
+_KEPT = 1e-290
+_UNDERFLOW = 1e-300
+_SMALLEST = float(np.finfo(float).tiny)
+# standard deviations: masses further out are no doubles
+_DEEPEST = 37.0
+# width of the widest cells of ratios, in standard deviations
+_COARSEST = 1 / 6
+# cells of the law over steps of the grid of losses
+_FINE = 0.7
+# of points that are summed for one law: a second or so
+_MOST_PAIRS = 4e7
+# of a table of pairs that are summed together
+_ROWS = 8
+# of a table of pairs of one law with itself, each pair is counted once, twice off the diagonal
+_TRIANGLE = 2 * np.triu(np.ones((_ROWS, _ROWS))) - np.eye(_ROWS)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanLaw:
+    """Law of the mean of `terms` likelihood ratios under Q, mass[i] at ratio[i], increasing; on the
+    upper side the first ratio is 0.
+
+    `lost`: P-mass of infinite losses. It bounds the true law once masses are multiplied by 1 +
+    `mass_error` (lower: 1 - `mass_error`) and ratios by 1 +- `ratio_error`, whichever is safe.
+    """
+
+    terms: int
+    ratio: np.ndarray
+    mass: np.ndarray
+    upper: bool
+    lost: float
+    mass_error: float
+    ratio_error: float
+    edges: np.ndarray
+    """Lower side: where the cells of neighbouring ratios meet, shape (n - 1,); upper side:
+    empty."""
+
+
+def mean_law(t: int, deviation: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
+    """The law of the mean of t ratios from above or below: cells are about `fineness` standard
+    deviations wide, and about `tail` is cut off at each end."""
+    return mean_laws(t, deviation, fineness, tail, upper)[-1][0]
+
+
+@work.remembered(16)
+def mean_laws(
+    t: int, deviation: float, fineness: float, tail: float, upper: bool
+) -> tuple[tuple[MeanLaw, tuple[int, int] | None], ...]:
+    """The laws on the way to that of t ratios, each with the places of the two that it is made
+    from; the first is that of a single ratio."""
+    single = _single(deviation, fineness, tail, upper)
+    laws: list[tuple[MeanLaw, tuple[int, int] | None]] = [(single, None)]
+    # nothing is begun that is not finished: laws on the way have about as many points
+    joins = t.bit_length() + t.bit_count() - 2
+    if not work.affords(work.TERM * joins * single.mass.size**2):
+        raise OutOfWorkError("the budget does not suffice for a mean of so many; raise effort")
+
+    def join(first: int, second: int) -> None:
+        law = _joined(laws[first][0], laws[second][0], deviation, fineness, tail)
+        laws.append((law, (first, second)))
+
+    # as t is read from its binary digits: each doubles the number of terms, and may add one
+    for bit in f"{t:b}"[1:]:
+        join(len(laws) - 1, len(laws) - 1)
+        if bit == "1":
+            join(len(laws) - 1, 0)
+    return tuple(laws)
+
+
+def _single(deviation: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
+    """The law of one ratio, exp(sigma z - sigma^2 / 2), sigma = 1 / `deviation`."""
+    sigma = 1 / deviation
+    reach = min(-float(ndtri(max(tail / 8, _SMALLEST))), _DEEPEST)
+    low, high = max(-reach, sigma - _DEEPEST), min(sigma + reach, _DEEPEST)
+    first, last = sigma * low - sigma**2 / 2, sigma * high - sigma**2 / 2
+    log_edges = _log_places(first, last, 1, deviation, fineness)
+    # the cells end at these z, whatever was rounded
+    z = log_edges / sigma + sigma / 2
+    q, q_error = normal_masses(z, 0.0)
+    p, p_error = normal_masses(z, sigma)
+    edges = np.exp(sigma * z - sigma**2 / 2)
+    floor = np.append(0.0, edges)
+    # the largest share of a mass that its error is, and what an edge is off by
+    error = float(np.max(q_error / q) + np.max(p_error / p))
+    edge_error = 8 * _EPS * (1 + sigma * float(np.abs(z).max()) + sigma**2)
+    excess = np.maximum(p - floor * q, 0.0)
+    if not upper:
+        return _collected(1, edges, q, excess, upper, 0.0, error, 2 * error + edge_error)
+    mean_error = 1.01 * error + edge_error + 4 * _EPS
+    # the share of a cell that goes to its upper end is a difference: ratios are charged for it
+    # (Lemma 33)
+    share = excess[1:-1] / (np.diff(edges) * q[1:-1])
+    smaller = np.maximum(np.minimum(share, 1 - share), 0.0)
+    with np.errstate(divide="ignore"):
+        grown = float(np.max(edges[1:] / edges[:-1] / smaller))
+    law = _collected(1, edges, q, excess, upper, 0.0, error, edge_error + mean_error * grown)
+    # at the two ends, which reach to 0 and to infinity, all that their numbers may be off by is
+    # charged as mass
+    doubt = p_error + edge_error * p + floor * (q_error + edge_error * q)
+    charged = law.mass.copy()
+    charged[0] += q_error[0]
+    charged[:2] += doubt[0] / edges[0]
+    return replace(law, mass=charged, lost=law.lost + float(doubt[-1]))
+
+
+def _log_places(
+    low: float, high: float, terms: int, deviation: float, fineness: float
+) -> np.ndarray:
+    """Logarithms of ratios from low to high: close together about 0, where means of many terms lie,
+    ever further apart beyond."""
+    bulk = min(1.0, math.sqrt(_variance(deviation) / terms))
+    widest = max(1.0, 1 / (3 * deviation))
+    bend = 3 * math.sqrt(widest**2 - bulk**2)
+
+    def number(y: float) -> float:
+        """How many cells of fineness 1 lie between 0 and y."""
+        inside = min(abs(y), bend)
+        return math.copysign(3 * math.asinh(inside / (3 * bulk)) + (abs(y) - inside) / widest, y)
+
+    first, last = number(low), number(high)
+    u = np.linspace(first, last, math.ceil((last - first) / fineness) + 2)
+    last_inside = number(bend)
+    inside = np.clip(u, -last_inside, last_inside)
+    return 3 * bulk * np.sinh(inside / 3) + (u - inside) * widest
+
+
+def _variance(deviation: float) -> float:
+    """Variance of one ratio under Q."""
+    return math.expm1(min(deviation**-2, 600.0))
+
+
+def _joined(a: MeanLaw, b: MeanLaw, deviation: float, fineness: float, tail: float) -> MeanLaw:
+    """The law of the mean of the terms of both."""
+    terms = a.terms + b.terms
+    share = a.terms / terms
+    left, right = share * a.ratio, (1 - share) * b.ratio
+    lowest = max(float(left[1 if a.upper else 0] + right[0]), _SMALLEST)
+    highest = float(left[-1] + right[-1])
+    log_edges = _log_places(math.log(lowest), math.log(highest), terms, deviation, fineness)
+    edges = np.exp(log_edges)
+    floor = np.append(0.0, edges)
+    mass, excess = np.zeros(floor.size), np.zeros(floor.size)
+    twice = a is b
+    for start in range(0, left.size, _ROWS):
+        work.spend(work.TERM * 2 * _ROWS * right.size)
+        rows = slice(start, start + _ROWS)
+        columns = slice(start if twice else 0, None)
+        means = np.add.outer(left[rows], right[columns])
+        weights = np.multiply.outer(a.mass[rows], b.mass[columns])
+        if twice:
+            # of a law with itself, pairs (i, j) and (j, i) are one
+            weights[:, :_ROWS] *= _TRIANGLE[: weights.shape[0], : weights.shape[1]]
+            weights[:, _ROWS:] *= 2
+        means, weights = means.ravel(), weights.ravel()
+        cells = edges.searchsorted(means, side="right")
+        mass += np.bincount(cells, weights, minlength=floor.size)
+        # means above the lower ends of cells: what stays of a cell near 1 keeps its digits
+        means -= floor[cells]
+        weights *= means
+        excess += np.bincount(cells, weights, minlength=floor.size)
+    # sums of n terms in blocks are off by at most (8 n + n/8 + 8) eps of themselves
+    longest = max(left.size, right.size)
+    rounding = _EPS * (_ROWS * longest + longest / _ROWS + 8)
+    # products that underflow, at most so many, may be missing
+    missing = left.size * right.size * _SMALLEST * (float(edges[-1]) + 1e10)
+    lost = share * a.lost + (1 - share) * b.lost + missing
+    # errors of masses add up, as masses are multiplied; that of ratios is the larger one, plus what
+    # forming their means rounds
+    mass_error = a.mass_error + b.mass_error + rounding
+    ratio_error = max(a.ratio_error, b.ratio_error) + (8 * _EPS if a.upper else 2 * rounding)
+    law = _collected(terms, edges, mass, excess, a.upper, lost, mass_error, ratio_error, rounding)
+    return _trimmed(law, tail)
+
+
+def _collected(
+    terms: int,
+    edges: np.ndarray,
+    mass: np.ndarray,
+    excess: np.ndarray,
+    upper: bool,
+    lost: float,
+    mass_error: float,
+    ratio_error: float,
+    rounding: float = 0.0,
+) -> MeanLaw:
+    """Mass of the cells that end at the edges, the first from 0 and the last to infinity, with
+    means of `excess` / mass above their lower ends, moved to their ends, or to their means; both
+    are off by `rounding` of themselves (Theorem 26)."""
+    floor = np.append(0.0, edges)
+    if not upper:
+        filled = mass > _KEPT
+        mass, ratio = mass[filled], floor[filled] + excess[filled] / mass[filled]
+        above = np.flatnonzero(filled)[:-1]
+        return MeanLaw(terms, ratio, mass, upper, 0.0, mass_error, ratio_error, edges[above])
+    up = np.minimum(excess[:-1] / np.diff(floor), mass[:-1])
+    # what stays at the lower end may cancel, so its error is that of all
+    kept = mass * (1 + 2 * rounding + 4 * _EPS)
+    kept[:-1] -= up
+    kept[1:] += up
+    # the last cell has no upper end: its P-mass above the lower one is infinite loss
+    lost += float(excess[-1])
+    return MeanLaw(terms, floor, kept, upper, lost, mass_error, ratio_error, np.zeros(0))
+
+
+def _trimmed(law: MeanLaw, tail: float) -> MeanLaw:
+    """Without points at the ends that hold less than a share of `tail`: Q-mass at the low end,
+    P-mass at the high one, moved as that of cells is."""
+    share = tail / 64
+    below = np.cumsum(law.mass) <= share
+    above = np.cumsum((law.mass * law.ratio)[::-1])[::-1] <= share
+    first, last = int(np.count_nonzero(below)), law.mass.size - 1 - int(np.count_nonzero(above))
+    if last - first < 2:
+        return law
+    ratio, mass = law.ratio, law.mass
+    low, high = slice(None, first), slice(last + 1, None)
+    inner_ratio, inner_mass = ratio[first : last + 1].copy(), mass[first : last + 1].copy()
+    if law.upper:
+        # P-mass above the last point is infinite, mass below the first one goes to it and to 0
+        excess = float(np.sum(mass[high] * (ratio[high] - ratio[last])))
+        inner_mass[-1] += float(mass[high].sum())
+        if first > 0:
+            moved = float(np.sum(mass[low] * ratio[low])) / float(ratio[first])
+            zero = max(float(mass[low].sum()) - moved, 0.0) + 1e-12 * moved
+            inner_mass[0] += moved
+            inner_ratio, inner_mass = np.append(0.0, inner_ratio), np.append(zero, inner_mass)
+        return replace(law, ratio=inner_ratio, mass=inner_mass, lost=law.lost + excess)
+    # points at the ends are united with the last one that is kept, at their common mean
+    for end, part in ((0, low), (-1, high)):
+        together = float(inner_mass[end] + mass[part].sum())
+        total = inner_ratio[end] * inner_mass[end] + np.sum(mass[part] * ratio[part])
+        inner_ratio[end] = total / together
+        inner_mass[end] = together
+    return replace(law, ratio=inner_ratio, mass=inner_mass, edges=law.edges[first:last])
+
+
+def upper_pld(law: MeanLaw, step: float, swapped: bool) -> PrivacyLossDistribution:
+    """The law of the loss under P, of its negative under Q if `swapped`, from above: mass of each
+    ratio under both is moved to the grid losses on either side of it, totals kept, as for pairs."""
+    grown = 1 + 2 * law.mass_error + 16 * _EPS
+    ratio, mass = law.ratio[1:], law.mass[1:]
+    loss, first = np.log(ratio), mass * ratio
+    infinity = law.lost
+    if swapped:
+        # of Q-mass at ratio 0 the swapped loss is infinite
+        loss, first, infinity = -loss, mass, law.lost + float(law.mass[0])
+    # what ratios may be off by raises losses, and masses that are products with ratios
+    loss = loss + 2 * law.ratio_error + 4 * _EPS * (1 + np.abs(loss))
+    first = first * (grown + 2 * law.ratio_error)
+    infinite = loss > MAX_LOSS - step
+    infinity = min(1.0, (infinity + float(first[infinite].sum())) * grown + _UNDERFLOW)
+    loss, first = np.maximum(loss[~infinite], -MAX_LOSS), first[~infinite]
+    below = np.floor(loss / step)
+    up = np.expm1(np.minimum(below * step - loss, 0.0)) / math.expm1(-step)
+    up = np.minimum(up, 1.0) * (1 + 8 * _EPS)
+    # the share that stays is a difference: its error is that of all
+    stays = first * np.maximum(1 - up, 0.0) + 8 * _EPS * first
+    places = np.concatenate([below, below + 1]).astype(int)
+    masses = np.concatenate([stays, first * up])
+    return PrivacyLossDistribution(step, places, masses, "upper", infinity=infinity)
+
+
+def lower_pld(law: MeanLaw, step: float, swapped: bool) -> PrivacyLossDistribution:
+    """The law of the loss from below: both measures shrink alike, so that their ratios stay; what
+    ratios are off by is charged in the losses."""
+    shrunk = max(0.0, 1 - 2 * law.mass_error - 2 * law.ratio_error)
+    first, second = law.mass * law.ratio * shrunk, law.mass * shrunk
+    if swapped:
+        first, second = second, first
+    return exchange_law(first, second, step, 2 * law.ratio_error)
+
+
+@dataclass(frozen=True)
+class AllocationEvent(Event):
+    """One epoch of 1 of t: the mean of N(e_j, s^2 I) over the t steps against N(0, s^2 I), and the
+    other way round; s = `deviation`."""
+
+    t: int
+    deviation: float
+
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        law = mean_law(self.t, self.deviation, self._fineness(step), tail, True)
+        return upper_pld(law, step, swapped)
+
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        return lower_pld(self.lower_law(step, tail), step, swapped)
+
+    def lower_law(self, step: float, tail: float) -> MeanLaw:
+        """The law of the likelihood ratio that `lower` is made from."""
+        return mean_law(self.t, self.deviation, self._fineness(step), tail, False)
+
+    def laws(
+        self, step: float, tail: float, upper: bool
+    ) -> tuple[tuple[MeanLaw, tuple[int, int] | None], ...]:
+        """The laws of likelihood ratios that `upper` and `lower` are made from, as `mean_laws`
+        gives them."""
+        return mean_laws(self.t, self.deviation, self._fineness(step), tail, upper)
+
+    def _fineness(self, step: float) -> float:
+        wanted = min(_COARSEST, _FINE * step / self.spread())
+        return max(_finest(self.t, self.deviation), wanted)
+
+    @property
+    def outputs(self) -> EpochOutputs:
+        return EpochOutputs(self.t, 1, 1.0, 0.0, self.deviation)
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    @property
+    def exact(self) -> bool:
+        return True
+
+    def spread(self) -> float:
+        return _spread(self.t, self.deviation)
+
+
+def _finest(t: int, deviation: float) -> float:
+    """Cells so fine that sums take a second or so."""
+    joins = t.bit_length() + t.bit_count()
+    points = _single(deviation, _COARSEST, 1e-18, False).mass.size
+    return _COARSEST * points * math.sqrt(joins / _MOST_PAIRS)
+
+
+@work.remembered(64)
+def _spread(t: int, deviation: float) -> float:
+    """Standard deviation of the loss under P."""
+    law = mean_law(t, deviation, _COARSEST, 1e-12, False)
+    weights = law.mass * law.ratio
+    weights /= weights.sum()
+    loss = np.log(law.ratio)
+    return math.sqrt(float(np.sum(weights * (loss - np.sum(weights * loss)) ** 2)))
+
+
+@dataclass(frozen=True)
+class DroppedEvent(AttackEvent):
+    """What an attack attains of an epoch from which the record is dropped with probability 1 -
+    `in_steps`: then its outputs are those without it, under both."""
+
+    epoch: AllocationEvent
+    in_steps: float
+
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        law = self.epoch.lower_law(step, tail)
+        # the likelihood ratio becomes a mean of itself and of 1: no more than its errors is added
+        ratio = 1 - self.in_steps + self.in_steps * law.ratio
+        law = replace(law, ratio=ratio, ratio_error=law.ratio_error + 8 * _EPS)
+        return lower_pld(law, step, swapped)
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    def spread(self) -> float:
+        return self.epoch.spread()
+
+
+@dataclass(frozen=True)
+class SelectionEvent(Event):
+    """One epoch of k of t.
+
+    Upper end: the steps are cut at random into k nearly equal blocks, which are revealed; the
+    record is then in 1 step of each block (Theorem 27). Lower end: all others at 0, and a test by
+    a sum of functions of the steps.
+    """
+
+    t: int
+    k: int
+    deviation: float
+
+    @cached_property
+    def blocks(self) -> list[tuple[AllocationEvent, int]]:
+        """Allocations to one step of a block, and how many there are of each size."""
+        size, more = divmod(self.t, self.k)
+        sizes = [(size, self.k - more), (size + 1, more)]
+        return [(AllocationEvent(each, self.deviation), times) for each, times in sizes if times]
+
+    def uppers(
+        self, step: float, tail: float, swapped: bool
+    ) -> list[tuple[PrivacyLossDistribution, int]]:
+        return [(event.upper(step, tail, swapped), times) for event, times in self.blocks]
+
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        raise UnsupportedError("an epoch with k of t steps has several upper laws; use uppers")
+
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        return self.sums.lower(step, tail, swapped)
+
+    @property
+    def sums(self) -> SumEvent:
+        """What its lower end is made from."""
+        # where k is 1 or t the likelihood ratio itself is a function of such a sum
+        weight = (self.k - 1) / (self.t - self.k + 1)
+        return SumEvent(self.t, self.k, self.deviation, weight, 1.0, 0.0)
+
+    @property
+    def outputs(self) -> EpochOutputs:
+        return EpochOutputs(self.t, self.k, 1.0, 0.0, self.deviation)
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    def spread(self) -> float:
+        return min(event.spread() for event, _ in self.blocks)
+
+
+# largest reach of a sum, in steps of its grid
+_MOST_PLACES = 2**17
+# the best bound of each mass is that of one of these tilts
+_TILTS = (-1.0, -0.5, 0.0, 0.5, 1.0)
+
+
+class SumLaws(NamedTuple):
+    """Bounds of the masses of a sum over the steps, for two means of the record's steps; a step
+    adds how many of the `edges` its output exceeds, in deviations, and a constant."""
+
+    edges: np.ndarray
+    first: MassBounds
+    second: MassBounds
+
+
+@work.remembered(8)
+def statistic(t: int, k: int, deviation: float, c: float, x: float, y: float) -> SumLaws:
+    """The law, where k < t of t steps have the mean x > 0 and where they have y < x, others 0, of T
+    = sum over the steps of the integer nearest to (l(x, z_j) - l(y, z_j)) / h, the second term only
+    if y < 0: l(x, z) is ln(1 + c r), r the likelihood ratio of one step of mean x."""
+    sigma = 1 / deviation
+    z = np.linspace(-12.0 + min(y, 0.0) * sigma, 12.0 + x * sigma, 20_001)
+    up, down = (
+        np.logaddexp(0.0, math.log(c) + mean * sigma * z - (mean * sigma) ** 2 / 2)
+        for mean in (x, y)
+    )
+    value = up - down if y < 0 else up
+    return _laws_of_sums(z, value, t, k, (x * sigma, y * sigma))
+
+
+def _laws_of_sums(
+    z: np.ndarray, value: np.ndarray, t: int, k: int, shifts: tuple[float, float]
+) -> SumLaws:
+    """For each shift masses of a sum of t values of N(0, 1), k of them shifted; values are
+    tabulated at increasing z, rise with it, and are rounded to a grid."""
+    (first, shifted_deviation), (second, _) = (
+        _moments(value, np.exp(-0.5 * (z - mean) ** 2)) for mean in shifts
+    )
+    _, deviation = _moments(value, np.exp(-0.5 * z**2))
+    spread = math.sqrt(t) * deviation + math.sqrt(k) * shifted_deviation
+    width = 24 * spread + k * (first - second) + float(value[-1] - value[0])
+    h = max(deviation / 12, width / _MOST_PLACES)
+    while True:
+        integers = np.arange(round(float(value[0]) / h), round(float(value[-1]) / h) + 1)
+        if integers.size < 2:
+            # so many steps that a grid of this size tells nothing
+            return SumLaws(np.zeros(0), (np.ones(1), np.ones(1)), (np.ones(1), np.ones(1)))
+        # any edges are right, as long as they are the same for all shifts: what is computed is a
+        # number of the output, whose loss is a lower bound (F2)
+        edges = np.interp((integers[:-1] + 0.5) * h, value, z)
+        other = normal_masses(edges, 0.0)
+        laws = []
+        for mean in shifts:
+            terms = [(normal_masses(edges, mean), k), (other, t - k)] if mean else [(other, t)]
+            laws.append(_sums(h, integers, terms))
+        losses = [loss for law in laws for loss in law]
+        reaches = [loss.cumulants.reach(tilt, -30.0) for loss in losses for tilt in _TILTS]
+        if max(high - low for low, high in reaches) <= 2 * h * _MOST_PLACES:
+            break
+        h *= 4
+    # nothing is begun that is not finished
+    size = round(max(high - low for low, high in reaches) / h)
+    if not work.affords(len(reaches) * (2 * work.transform(size) + 30 * work.NUMBER * size)):
+        raise OutOfWorkError("the budget does not suffice for the sums of an epoch; raise effort")
+    sums = [[[loss.masses(tilt) for tilt in _TILTS] for loss in law] for law in laws]
+    every = [total for law in sums for loss in law for total in loss]
+    places = np.arange(min(s.start for s in every), max(s.start + s.values.size for s in every))
+    first_bounds, second_bounds = (_best_masses(down, up, places) for down, up in sums)
+    return SumLaws(edges, first_bounds, second_bounds)
+
+
+def _best_masses(down: list[TiltedSum], up: list[TiltedSum], places: np.ndarray) -> MassBounds:
+    """The best bounds of each mass, from all tilts."""
+    at_least = np.max([_masses(total, places, -1) for total in down], axis=0)
+    at_most = np.min([_masses(total, places, 1) for total in up], axis=0)
+    return at_least, np.minimum(at_most, 1.0)
+
+
+def _moments(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Mean and standard deviation."""
+    mean = float(np.average(values, weights=weights))
+    return mean, math.sqrt(float(np.average((values - mean) ** 2, weights=weights)))
+
+
+def loss_deviation(p: np.ndarray, q: np.ndarray) -> float:
+    """Standard deviation of ln(p/q) under the masses p, where both are above 0."""
+    seen = (p > 0) & (q > 0)
+    if not seen.any():
+        return 1.0
+    _, deviation = _moments(np.log(p[seen]) - np.log(q[seen]), p[seen])
+    return max(deviation, 1e-9)
+
+
+def _sums(
+    h: float, integers: np.ndarray, terms: list[tuple[tuple[np.ndarray, np.ndarray], int]]
+) -> tuple[ComposedLoss, ComposedLoss]:
+    """The law of a sum of independent terms at h integers, each with masses and their errors and
+    how many there are, rounded down and up."""
+    times = [count for _, count in terms]
+
+    def rounded(side: str, sign: int) -> ComposedLoss:
+        laws = [
+            PrivacyLossDistribution(h, integers, np.maximum(masses + sign * error, 0.0), side)
+            for (masses, error), _ in terms
+        ]
+        return ComposedLoss(laws, times)
+
+    return rounded("lower", -1), rounded("upper", 1)
+
+
+def _masses(total: TiltedSum, places: np.ndarray, sign: int) -> np.ndarray:
+    """Bounds of the masses of a sum at these places, from above, or from below where `sign` is -1:
+    beyond each end of its window there is tilted mass of at most `tail`, and that of both may have
+    been added to one place inside."""
+    exponent = total.log_scale - total.tilt * total.step * places
+    rounding = 64 * _EPS * (4 + abs(total.log_scale) + np.abs(exponent))
+    factor = np.exp(np.minimum(exponent, 700.0)) * (1 + sign * rounding)
+    charge = total.round_off + (0.0 if sign > 0 else 2 * total.tail)
+    bounds = np.full(places.size, total.tail if sign > 0 else 0.0)
+    start = total.start - int(places[0])
+    bounds[start : start + total.values.size] = np.maximum(total.values + sign * charge, 0.0)
+    return np.maximum(bounds * factor, _UNDERFLOW if sign > 0 else 0.0)
+
+
+@dataclass(frozen=True)
+class SumEvent(AttackEvent):
+    """Lower end of one epoch of k of t, k < t, by a sum of functions of the steps with the weight
+    c; the record moves its steps by x or by y."""
+
+    t: int
+    k: int
+    deviation: float
+    c: float
+    x: float
+    y: float
+
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        # the law that comes first from below, the other one from above
+        (at_least, _), (_, at_most) = self._laws[:0:-1] if swapped else self._laws[1:]
+        return exchange_law(at_least, at_most, step, 0.0)
+
+    @property
+    def outputs(self) -> EpochOutputs:
+        return EpochOutputs(self.t, self.k, self.x, self.y, self.deviation)
+
+    @property
+    def symmetric(self) -> bool:
+        # z -> -z takes one law to the other, and the cells to others, which are as valid
+        return self.y == -self.x
+
+    @property
+    def _laws(self) -> SumLaws:
+        return statistic(self.t, self.k, self.deviation, self.c, self.x, self.y)
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Of the number that a step adds, in deviations of its output."""
+        return self._laws.edges
+
+    def spread(self) -> float:
+        _, (p, _), (q, _) = self._laws
+        return loss_deviation(p, q)
+
+
+@dataclass(frozen=True)
+class ReplacedEvent(Event):
+    """One epoch where a record is replaced.
+
+    Upper end: from v to no record and on to v', or the deterministic schedule, whichever is
+    smaller at an order. The lower end is that of v' = 0, or of v' = -v.
+    """
+
+    removed: AllocationEvent | SelectionEvent
+    opposite: tuple[SumEvent, ...]
+    profile: Profile
+
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        return symmetric_pld(self.profile, step, order_grid(self.profile, step, tail))
+
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
+        return self.removed.lower(step, tail, swapped)
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    @property
+    def upper_symmetric(self) -> bool:
+        return True
+
+    @property
+    def attack_choices(self) -> tuple[Event, ...]:
+        # what is quickly told comes first
+        return self.removed, *self.opposite
+
+    def spread(self) -> float:
+        return self.removed.spread()
+
+
+def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profile:
+    """The smaller of the bound by way of no record and that of two Gaussians at the distance."""
+
+    # where it is asked for: a budget that does not suffice for it leaves first ends
+    @cache
+    def by_no_record() -> Profile:
+        return by_reference(event, event)
+
+    def profile(log_order: np.ndarray) -> np.ndarray:
+        x = np.asarray(log_order, dtype=float)
+        revealed = GaussianProfile(distance).delta(x)
+        return np.minimum(np.minimum(by_no_record()(x), revealed * (1 + 1e-9)), 1.0)
+
+    return RememberedProfile(profile)
+
+
+def by_reference(
+    first: AllocationEvent | SelectionEvent, second: AllocationEvent | SelectionEvent
+) -> Profile:
+    """Upper bounds of H_a(P || P'), a >= 1, by way of a common reference Q: the smallest of
+    H_u(P || Q) + u H_(a/u)(Q || P'), u between 1 and a. `first` bounds P and Q, `second` P' and
+    Q."""
+
+    def composed(event: AllocationEvent | SelectionEvent, swapped: bool) -> ComposedLoss:
+        laws = event.uppers(*reference_grid(event), swapped)
+        return ComposedLoss([pld for pld, _ in laws], [times for _, times in laws])
+
+    removing, adding = composed(first, swapped=False), composed(second, swapped=True)
+
+    def profile(log_order: np.ndarray) -> np.ndarray:
+        x = np.asarray(log_order, dtype=float)
+        # every split of the order into u and a / u is valid: the best one counts
+        first = np.multiply.outer(np.linspace(0.0, 1.0, _SPLITS), x)
+        rest = np.maximum(x - first, 0.0)
+        # profiles fall: smaller orders are safe
+        below = 8 * _EPS * (1 + x)
+        at_first = removing.curve((first - below).ravel(), 0.0).reshape(first.shape)
+        at_rest = adding.curve((rest - below).ravel(), 0.0).reshape(rest.shape)
+        group = (at_first + np.exp(np.minimum(first, MAX_LOSS)) * at_rest) * (1 + 1e-9)
+        return np.asarray(group.min(axis=0))
+
+    return profile
+
+
+def reference_grid(event: AllocationEvent | SelectionEvent) -> tuple[float, float]:
+    """Step and tail of the laws from which a bound by way of a reference is computed."""
+    return event.spread() / 24, _PROFILE_TAIL
+
+
+_PROFILE_TAIL, _SPLITS = 1e-18, 33
+# of a step whose likelihood ratio is 1, times k / t: the best one depends on the question
+_WEIGHTS = (1.0, 8.0, 1 / 8)
+
+
+def replaced_event(t: int, k: int, deviation: float) -> ReplacedEvent:
+    """The event of one epoch in which a record is replaced that is in k of t steps, k < t."""
+    removed = AllocationEvent(t, deviation) if k == 1 else SelectionEvent(t, k, deviation)
+    opposite = tuple(SumEvent(t, k, deviation, weight * k / t, 1.0, -1.0) for weight in _WEIGHTS)
+    # all steps of the record revealed: Gaussians at this distance
+    distance = 2 * math.sqrt(k) / deviation
+    return ReplacedEvent(removed, opposite, _replaced(removed, distance))

@@ -1,0 +1,1 @@
+"""Samples with replacement, and chains of several stages."""

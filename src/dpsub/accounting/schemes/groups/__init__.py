@@ -1,0 +1,1 @@
+"""Several records of one unit of privacy."""

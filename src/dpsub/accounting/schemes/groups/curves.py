@@ -1,0 +1,152 @@
+"""The bound for several records that is made of the curve of one (docs/accounting.md, Theorem 39).
+
+If D_0, ..., D_g differ in one record from each to the next, then for orders a = b c
+
+    H_a(M(D_g) || M(D_0)) <= H_b(M(D_g) || M(D_(g-1))) + b H_c(M(D_(g-1)) || M(D_0)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.fourier import ComposedLoss
+from dpsub.accounting.engine.pld import MAX_LOSS, PrivacyLossDistribution, Profile
+from dpsub.accounting.engine.privacy_events import DominatedEvent, EnclosedEvent, Event
+
+_POINTS = 1500  # orders at which the curve of one record is known, on either side of 1
+_FEW = 8  # records up to which there are as many
+_PROBES = np.concatenate([[0.0], np.geomspace(1e-4, MAX_LOSS, 60)])
+_ROUNDING = 1e-12  # relative, charged for each composition
+_FINE = 40  # grid steps in a standard deviation of the loss
+_SHARE = 1e-3  # of a bound that its transform may charge
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCurve:
+    """Upper bounds for a group, from the events of its records one after the other: the j-th one is
+    about data sets D_(j+1) and D_j."""
+
+    events: tuple[Event, ...]
+
+    @cached_property
+    def _tables(self) -> dict[float, tuple[Profile, Profile]]:
+        return {}
+
+    def profiles(self, tail: float) -> tuple[Profile, Profile]:
+        """H_a(P || Q) and H_a(Q || P) at orders a >= 1, P being the data set with all records."""
+        if tail not in self._tables:
+            self._tables[tail] = self._composed(tail)
+        return self._tables[tail]
+
+    def _composed(self, tail: float) -> tuple[Profile, Profile]:
+        singles: dict[int, tuple[Profile, Profile]] = {}
+        for event in self.events:
+            if id(event) not in singles:
+                singles[id(event)] = _profiles_of(event, tail)
+        both = [singles[id(event)] for event in self.events]
+        reach = max(_reach(profile, tail) for pair in both for profile in pair)
+        points = _POINTS if len(both) <= _FEW else _POINTS * _FEW // len(both)
+        step = reach / points
+        tables = {key: _table(*pair, step, points) for key, pair in singles.items()}
+        tables_of = [tables[id(event)] for event in self.events]
+        # from D_1 || D_0 upwards the new record is on the left; backwards D_0 is
+        forward, backward = tables_of[0]
+        for more, less in tables_of[1:]:
+            work.spend(work.TERM * points)
+            forward = _joined(more, forward, step)
+            backward = _joined(backward, less, step)
+        return _chords(forward, step), _chords(backward, step)
+
+
+def _profiles_of(event: Event, tail: float) -> tuple[Profile, Profile]:
+    """Both profiles of one record."""
+    proved = event.proved if isinstance(event, EnclosedEvent) else event
+    if isinstance(proved, DominatedEvent):
+        forward, backward = proved.profile(tail)
+        return forward, backward or forward
+    step = proved.spread() / _FINE
+
+    def of(swapped: bool) -> Profile:
+        laws, times = zip(*proved.uppers(step, tail, swapped), strict=True)
+        if len(laws) == 1 and times[0] == 1:
+            return _profile_of_law(laws[0])
+        composed = ComposedLoss(laws, times)
+        return lambda log_order: np.minimum(composed.deltas(log_order, _SHARE), 1.0)
+
+    forward = of(False)
+    return forward, forward if proved.upper_symmetric else of(True)
+
+
+def _profile_of_law(law: PrivacyLossDistribution) -> Profile:
+    """sum over losses L > ln a of mass (1 - a e^-L), and what is infinite, rounded up."""
+    order = np.argsort(law.indices)
+    losses, masses = law.losses[order] + law.offset, law.masses[order]
+    above = np.append(np.cumsum(masses[::-1])[::-1], 0.0)
+    opposite = np.append(np.cumsum((masses * np.exp(-losses))[::-1])[::-1], 0.0)
+    # of sums of as many positive terms, one after the other
+    rounding = 4 * (losses.size + 16) * float(np.finfo(float).eps)
+
+    def profile(log_order: np.ndarray) -> np.ndarray:
+        place = np.searchsorted(losses, log_order, side="right")
+        lost = np.exp(log_order) * opposite[place] * (1 - rounding)
+        gained = above[place] * (1 + rounding) - lost
+        return np.minimum(np.maximum(gained, 0.0) + law.infinity, 1.0)
+
+    return profile
+
+
+def _reach(profile: Profile, tail: float) -> float:
+    """Log order at which less than the tail is left of a profile, or all that ever falls."""
+    values = profile(_PROBES)
+    small = np.flatnonzero(values <= max(tail, float(values[-1]) * 1.01))
+    return float(_PROBES[max(1, int(small[0]))]) if small.size else MAX_LOSS
+
+
+def _table(
+    forward: Profile, backward: Profile, step: float, points: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Both profiles at log orders from -points to points steps."""
+    x = np.arange(points + 1) * step
+    first, second = (np.minimum.accumulate(profile(x)) for profile in (forward, backward))
+
+    def whole(right: np.ndarray, mirrored: np.ndarray) -> np.ndarray:
+        # H_(1/a)(P || Q) = 1 - 1/a + H_a(Q || P) / a
+        left = -np.expm1(-x[1:]) + np.exp(-x[1:]) * mirrored[1:]
+        return np.concatenate([left[::-1], right])
+
+    return whole(first, second), whole(second, first)
+
+
+def _joined(left: np.ndarray, right: np.ndarray, step: float) -> np.ndarray:
+    """min over b c = a of left(b) + b right(c), both tables centred at order 1."""
+    half, other = (left.size - 1) // 2, (right.size - 1) // 2
+    with np.errstate(over="ignore"):
+        orders = np.exp(np.arange(-half, half + 1) * step)
+    joined = np.full(left.size + right.size - 1, np.inf)
+    # from an infinite order on nothing is gained
+    for place in range(int(np.isfinite(orders).sum())):
+        candidates = left[place] + orders[place] * right
+        window = joined[place : place + right.size]
+        np.minimum(window, candidates, out=window)
+    assert joined.size == 2 * (half + other) + 1
+    return np.minimum(joined * (1 + _ROUNDING), 1.0)
+
+
+def _chords(table: np.ndarray, step: float) -> Profile:
+    """The profile at orders from 1 on by chords in a between those of a table, above the convex
+    truth; beyond the last one it falls."""
+    values = np.minimum.accumulate(table[(table.size - 1) // 2 :])
+
+    def profile(log_order: np.ndarray) -> np.ndarray:
+        x = np.asarray(log_order, dtype=float)
+        cell = np.minimum((x / step).astype(int), values.size - 2)
+        inside = np.clip(x - cell * step, 0.0, step)
+        share = np.expm1(inside) / np.expm1(step)
+        chord = values[cell] + share * (values[cell + 1] - values[cell])
+        return np.asarray(np.minimum(chord * (1 + _ROUNDING), 1.0))
+
+    return profile

@@ -1,0 +1,364 @@
+"""The worst law of X - a X' in one step, and means of several of them (docs/accounting.md, Lemma 60
+and Theorem 61).
+
+X and X' are the likelihood ratios of a step that holds the differing record, as it is in either
+data set, and of one that holds another record. No three vectors spread X - a X' more than the law
+here, which has the positive part of one triple and the negative part of another.
+
+The mean of the positive part of a sum is one of tilted transforms, whose windows are not cut: what
+comes round only adds (section 7, "Differences").
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import fft
+
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.cell_masses import TINY, normal_masses
+
+_EPS = float(np.finfo(float).eps)
+_FARTHEST = 9.5  # deviations to which X is followed; what lies beyond is charged, 1e-20 or so
+_MOST_PLACES = 2**24  # of the grid, of either sign
+_USUAL = 7.2  # deviations of X: values beyond count for hardly anything
+# of which all next to 0 are points of the grid, and beyond ever fewer, so far apart relatively
+_DENSE, _SPACING = 128, 1 / 96
+_SPARSE = round(math.log(_MOST_PLACES / _DENSE) / _SPACING)
+_PLACES = np.unique(
+    np.rint([*range(_DENSE), *np.geomspace(_DENSE, _MOST_PLACES, _SPARSE)]).astype(int)
+)
+# tilts of a sum that are tried, over its deviation: any is valid. The smallest ones are at most one
+# over the largest value
+_TILTS, _LEAST_TILT, _MOST_TILT = 48, 1e-3, 24.0
+_LOG_LOOSE = 5.0  # by how much Chernoff's bound at a tilt may exceed the best one
+_LOG_SEEN = 26.0  # what comes round is e^26 times smaller than the mean, about
+# log of the size below which entries of the k-th power are set to 0, and charged at that size
+_LOG_VANISHING = -80.0
+_MOST_TERMS = 2**22  # of a transform; with fewer more comes round, which only adds
+
+
+class PositivePart(NamedTuple):
+    """(c e_f - c' e_(f - d))_+ for N(0, 1), e_u(t) = exp(u t - u^2/2), on the points of a grid: the
+    last of n cells reaches to infinity."""
+
+    places: np.ndarray  # of the points, from 0 on, shape (n,)
+    lower: np.ndarray  # what each cell but the last leaves at its lower end, shape (n - 1,)
+    upper: np.ndarray  # what it moves to its upper end
+    mass: np.ndarray  # of each cell, shape (n,)
+    beyond: np.ndarray  # mean of what exceeds each point, shape (n,)
+    off: np.ndarray  # mean of what values may lie off their cell, shape (n,)
+
+
+class Fineness(NamedTuple):
+    """How fine a grid of values is."""
+
+    cells: int  # in a deviation
+    most: int  # up to where values are usual
+    coarsest: float  # deviations, from which on a grid tells too little
+
+
+FINE = Fineness(12, 3 * 2**15, 2.0)
+
+
+class MeanAboveZero(NamedTuple):
+    """An upper bound, and what of it is charged for floating point."""
+
+    value: float
+    charge: float
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The law Z of Lemma 60 at one order: positive values are those of e_f - a e_(f - d), negative
+    ones those of -(a e_g - e_(g - d)), lengths in units of the noise.
+
+    Parameters
+    ----------
+    order : float
+        a >= 1.
+    apart : float
+        d, the distance of the two vectors of the differing record.
+    ahead, behind : float
+        f and g, d or 2 d: how far the record's vector in the first, and in the second data set is
+        from that of another record.
+    """
+
+    order: float
+    apart: float
+    ahead: float
+    behind: float
+    fineness: Fineness = FINE
+
+    @cached_property
+    def step(self) -> float:
+        """Of the grid of values."""
+        return max(self._deviation / self.fineness.cells, self._usual / self.fineness.most)
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether the grid is fine enough."""
+        return self.step <= self.fineness.coarsest * self.order * self._deviation
+
+    @property
+    def _usual(self) -> float:
+        """Up to where values are usual."""
+        f = max(self.ahead, self.behind)
+        # beyond 600 no order is covered
+        return self.order * math.exp(min(f * (_USUAL + f / 2), 600.0))
+
+    @property
+    def size(self) -> int:
+        """Of the grid, points of either sign, about."""
+        f = max(self.ahead, self.behind)
+        return _places(math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / self.step).size
+
+    @property
+    def length(self) -> int:
+        """Places of the grid between values that are hardly ever exceeded, about."""
+        both = ((1.0, self.order, self.ahead), (self.order, 1.0, self.behind))
+        farthest = 0.0
+        for factor, other, f in both:
+            g, t = f - self.apart, f + _USUAL
+            exponents = min(f * t - f * f / 2, 600.0), min(g * t - g * g / 2, 600.0)
+            farthest += factor * math.exp(exponents[0]) - other * math.exp(exponents[1])
+        return math.ceil(farthest / self.step)
+
+    @cached_property
+    def _deviation(self) -> float:
+        """Of e_f - e_(f - d), f the larger one of both, whatever the order."""
+        f = max(self.ahead, self.behind)
+        g = f - self.apart
+        most, least, both = (math.exp(min(u, 600.0)) for u in (f * f, g * g, f * g))
+        # the sum of (f^k - g^k)^2 / k! over k, whose first term is left where the others cancel
+        return math.sqrt(max(most + least - 2 * both, self.apart**2))
+
+    @cached_property
+    def _parts(self) -> tuple[PositivePart, PositivePart]:
+        """Of positive values, and of negative ones."""
+        a = self.order
+        return self._part(1.0, a, self.ahead), self._part(a, 1.0, self.behind)
+
+    def _part(self, factor: float, other: float, f: float) -> PositivePart:
+        """Of (factor e_f - other e_(f - d))_+."""
+        d, h = self.apart, self.step
+        places = _places(factor * math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / h)
+        work.spend(work.TERM * 16 * places.size)
+        values = h * places
+        if f > 1.5 * d:
+            # e_2d = e_d^2 exp(-d^2): a quadratic equation for e_d
+            shrunk = factor * math.exp(-d * d)
+            single = (other + np.sqrt(other * other + 4 * shrunk * values)) / (2 * shrunk)
+            taken_off = other * single
+        else:
+            single = (other + values) / factor
+            taken_off = np.full(places.size, other)
+        edges = np.log(single) / d + d / 2
+        # of cells with positive values; f - d may be 0
+        at = {mean: [part[1:] for part in normal_masses(edges, mean)] for mean in {0.0, f, f - d}}
+        (p, p_error), (moved, moved_error), (near, near_error) = at[0.0], at[f], at[f - d]
+        mean = factor * moved - other * near
+        error = factor * (moved_error + 4 * _EPS * moved) + other * (near_error + 4 * _EPS * near)
+        error += values * (p_error + 4 * _EPS * p)
+        # the excess over the lower end of the cell decides what goes to the upper one
+        width = np.diff(values)
+        up = np.clip((mean - values * p)[:-1] / width, 0.0, p[:-1])
+        charge = error[:-1] / width + p_error[:-1]
+        # what both terms are off by at an edge, relatively ("Differences")
+        off = 2 * _EPS * (12 + 5 * f * np.abs(edges) + 10 * f * f) * (values + 2 * taken_off)
+        farther = np.append(np.maximum(off[:-1], off[1:]), off[-1])
+        return PositivePart(
+            places,
+            p[:-1] - up + charge,
+            up + charge,
+            p + p_error,
+            _beyond(values, p + p_error, mean - values * p + error) + off * _from_above(p),
+            p * farther,
+        )
+
+    def mean_above_zero(self, count: int, unseen: float = 0.0) -> MeanAboveZero:
+        """Upper bound of the mean of the positive part of the mean of `count` independent ones.
+
+        Values beyond the first point beyond which there are at most `unseen` on average, if there
+        is one, are moved down to it, and charged.
+        """
+        law = self._law(unseen)
+        unit = 1 / (self._deviation * math.sqrt(count))
+        least = min(_LEAST_TILT * unit, 1 / max(float(law.places[-1]) * law.step, 1e-300))
+        tilts = np.geomspace(least, _MOST_TILT * unit, _TILTS)
+        work.spend(work.TERM * tilts.size * law.places.size)
+        cumulants = law.cumulants(tilts)
+        # Chernoff's bound, x_+ <= e^(tilt x) / (e tilt), is enough where it is not seen
+        log_bounds = count * cumulants - np.log(tilts * math.e * count)
+        best = int(np.argmin(log_bounds))
+        mean = math.exp(min(log_bounds[best], 0.0)) * (1 + 1e-9)
+        if mean > unseen / 2:
+            best, terms = law.tilted(count, tilts, cumulants, log_bounds)
+            mean = law.mean_above_zero(count, tilts[best], cumulants[best], terms) / count
+        tilt, log_mgf = float(tilts[best]), float(cumulants[best])
+        # values off their cells: each moves the mean by so much, or weighs so much more mass
+        share = count * law.off_cells(tilt, log_mgf)
+        by_mass = math.exp(min(count * log_mgf, 600.0)) * math.expm1(min(share, 600.0))
+        charge = min(law.off, by_mass / (math.e * tilt * count) * (1 + 1e-9))
+        return MeanAboveZero(mean + law.beyond + charge + TINY, charge)
+
+    def _law(self, unseen: float) -> GridLaw:
+        """The law on its grid from above."""
+        ahead, behind = self._parts
+        # beyond an early point less is left than beyond a later one
+        seen = ahead.beyond > unseen
+        last = min(int(np.count_nonzero(seen)), seen.size - 1)
+        rest = float(ahead.mass[last:].sum()) * (1 + 4 * _EPS * seen.size)
+        first = _on_points(ahead, last, rest)
+        # negative values beyond the last point are moved up to it, which needs no charge
+        left = _on_points(behind, behind.places.size - 1, float(behind.mass[-1]))
+        zero = float(first[0] + left[0] + 64 * _EPS)
+        zero += max(1 - float(ahead.mass.sum() + behind.mass.sum()), 0.0)
+        places = np.concatenate([-behind.places[:0:-1], [0], ahead.places[1 : last + 1]])
+        masses = np.concatenate([left[:0:-1], [zero], first[1:]])
+        # of each cell from the left: that of the last point is moved up to, or down to it
+        off = np.concatenate([behind.off[-2::-1], ahead.off[:last]])
+        off[0] += behind.off[-1]
+        total = float(off.sum()) * (1 + 4 * _EPS * off.size)
+        return GridLaw(self.step, places, masses, off / self.step, total, float(ahead.beyond[last]))
+
+
+def _places(last: float) -> np.ndarray:
+    """Points of a grid up to the first one beyond a value, at least."""
+    return _PLACES[: 2 + int(_PLACES.searchsorted(last))]
+
+
+def _from_above(values: np.ndarray) -> np.ndarray:
+    """Sums of each value and all after it."""
+    return np.cumsum(values[::-1])[::-1]
+
+
+def _beyond(values: np.ndarray, mass: np.ndarray, excess: np.ndarray) -> np.ndarray:
+    """Mean of what exceeds each point, of cells with these masses and the mean excess over their
+    lower ends."""
+    # from cell to cell, so that small ones keep their digits
+    steps = np.append(np.diff(values) * _from_above(mass)[1:], 0.0)
+    total = _from_above(np.maximum(excess, 0.0) + steps)
+    return np.asarray(total * (1 + 8 * _EPS * values.size))
+
+
+def _on_points(part: PositivePart, last: int, rest: float) -> np.ndarray:
+    """Masses of the points up to the last one, which has the rest as well."""
+    masses = np.zeros(last + 1)
+    masses[1:] = part.upper[:last]
+    masses[:-1] += part.lower[:last]
+    masses[-1] += rest
+    return masses
+
+
+@dataclass(frozen=True)
+class GridLaw:
+    """A law on places of a grid of `step`, and what bounds of its sums are charged: the mean of
+    what lies `beyond` it, and of what values lie `off` their cells; `off_places`, shape (n - 1,),
+    is that of each cell, in steps."""
+
+    step: float
+    places: np.ndarray
+    masses: np.ndarray
+    off_places: np.ndarray
+    off: float
+    beyond: float
+
+    @cached_property
+    def _values(self) -> np.ndarray:
+        return self.step * self.places
+
+    @cached_property
+    def _log_masses(self) -> np.ndarray:
+        return np.log(self.masses + TINY)
+
+    def cumulants(self, tilts: np.ndarray) -> np.ndarray:
+        """log E e^(tilt Z)."""
+        exponents = np.multiply.outer(tilts, self._values) + self._log_masses
+        largest = exponents.max(axis=1)
+        exponents -= largest[:, None]
+        return np.asarray(largest + np.log(np.exp(exponents).sum(axis=1)))
+
+    def tilted(
+        self, count: int, tilts: np.ndarray, cumulants: np.ndarray, log_bounds: np.ndarray
+    ) -> tuple[int, int]:
+        """Which tilt suits a sum, and how many terms a transform with it needs."""
+        # where Chernoff's bound is nearly the smallest, round-off is small, too; the last tilt only
+        # tells how far those before it reach
+        needed = self._needed(count, tilts, cumulants)
+        needed[log_bounds[:-1] > log_bounds[:-1].min() + _LOG_LOOSE] = np.inf
+        fewest = int(np.argmin(needed))
+        terms = math.ceil(min(needed[fewest], _MOST_TERMS)) + 2
+        return fewest, int(fft.next_fast_len(max(terms, 16), real=True))
+
+    def _needed(self, count: int, tilts: np.ndarray, cumulants: np.ndarray) -> np.ndarray:
+        """Terms N of a transform with each tilt but the last such that what comes round is not
+        seen, about: e^(-tilt N h) of what is below 0, and what is above N h, by Chernoff's bound
+        with a larger tilt."""
+        below = (_LOG_SEEN + 4 - count * cumulants[:-1]) / tilts[:-1]
+        farther = np.subtract.outer(tilts, tilts[:-1])
+        rise = count * np.subtract.outer(cumulants, cumulants[:-1]) + _LOG_SEEN
+        ends = np.divide(rise, farther, out=np.full(rise.shape, np.inf), where=farther > 0)
+        above = np.minimum(ends.min(axis=0), count * float(self._values[-1]))
+        return np.asarray(np.maximum(below, above) / self.step)
+
+    def mean_above_zero(self, count: int, tilt: float, log_mgf: float, terms: int) -> float:
+        """Upper bound of the mean of the positive part of a sum on the grid.
+
+        It is the mean of P^k W over the frequencies of a transform, P that of the tilted masses and
+        W that of the weights h j e^(-tilt h j), j >= 1. With N frequencies a sum S is weighed at
+        all j >= 1 that differ from it by multiples of N, the one at S among them.
+        """
+        work.spend(work.transform(terms) + work.NUMBER * 12 * terms)
+        log_factors = tilt * self._values
+        sizes = 2 + np.abs(log_factors) + 2 * abs(log_mgf) + np.abs(self._log_masses)
+        exponents = log_factors - log_mgf + self._log_masses
+        masses = np.exp(exponents) * (1 + 4 * _EPS * sizes)
+        # the mean at index 0 keeps the phases of all entries that matter small
+        middle = round(float(np.einsum("i,i", masses, self.places)))
+        cyclic = np.bincount((self.places - middle) % terms, masses, minlength=terms)
+        spectrum = np.asarray(fft.rfft(cyclic))
+        # of an entry of a transform of masses of total 1 ("Round-off of the transform")
+        stage_error = 4 * _EPS * math.log2(terms)
+        size = np.abs(spectrum) + stage_error
+        kept = np.flatnonzero(size > math.exp(_LOG_VANISHING / count))
+        work.spend(work.TERM * 16 * kept.size)
+        spectrum, size = spectrum[kept], size[kept]
+        angle = 2 * math.pi / terms * kept
+        turned = (2 * math.pi / terms) * ((count * middle % terms) * kept % terms)
+        # 1 - q for q = e^(-tilt h - i angle), without cancellation
+        decay = math.exp(-tilt * self.step)
+        rest = -math.expm1(-tilt * self.step) + 2 * decay * np.sin(angle / 2) ** 2
+        rest = rest + 1j * decay * np.sin(angle)
+        weights = self.step * decay * np.exp(-1j * angle) / rest**2
+        power = spectrum**count * np.exp(-1j * turned)
+        # of a real transform conjugate pairs are stored once
+        pairs = np.where((kept == 0) | (2 * kept == terms), 1.0, 2.0)
+        total = float(np.sum(pairs * (power * np.conj(weights)).real))
+        # |z^k - w^k| <= k max(|z|, |w|)^(k-1) |z - w|, and what powers round, which grows with the
+        # phase
+        largest = pairs * np.abs(weights) * np.exp(count * np.log(size))
+        relative = stage_error / size + 8 * _EPS * (1 + np.abs(np.angle(spectrum)))
+        total += float(np.sum(largest * (count * relative + 128 * _EPS)))
+        # no weight is larger than the first one
+        total += (
+            terms
+            * math.exp(_LOG_VANISHING)
+            * self.step
+            * decay
+            / math.expm1(-tilt * self.step) ** 2
+        )
+        rounding = 16 * _EPS * (8 + count * abs(log_mgf))
+        return total / terms * math.exp(min(count * log_mgf, 600.0)) * (1 + rounding)
+
+    def off_cells(self, tilt: float, log_mgf: float) -> float:
+        """The share of the tilted mass that weighs as much as values off their cells."""
+        # twice at the lower end of a cell, once at each of the next two points
+        factors = np.exp(np.minimum(tilt * self._values - log_mgf, 600.0))
+        last = factors[-1]
+        after = np.append(factors[2:], last)
+        return float(np.sum(self.off_places * (2 * factors[:-1] + factors[1:] + after)))

@@ -1,0 +1,385 @@
+"""Shuffled epochs: an upper bound that does not reveal the record's step (docs/accounting.md,
+Lemmas 48, 52 and 60, Theorems 49 and 61).
+
+A uniform order of T records, one a step, is one in which the differing record stands at step J and
+the record that was there at step 1, J uniform. Were it not for step 1, the epoch would be a random
+allocation of one vector to 1 of T - 1 steps. What step 1 tells of J changes the weights of the
+steps. Where none is above 1/k, the allocation is to 1 of k steps or better; the mean excess above
+1/k (`leak`) is charged. The two data sets are compared by way of an epoch in which another record
+stands in for the differing one, or directly, whichever gives less.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.pld import MAX_LOSS, Profile
+from dpsub.accounting.engine.privacy_events import DominatedEvent
+from dpsub.accounting.engine.profiles import gaussian_profile
+from dpsub.accounting.engine.work import OutOfWorkError
+from dpsub.accounting.schemes.allocation.one_step import AllocationEvent, by_reference
+from dpsub.accounting.schemes.shuffling.differences import FINE, Differences, Fineness
+
+_CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
+_FLOORS = (1e-4, 1e-5, 3e-6, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
+"""Charges of one epoch at order 1 for which numbers of steps k are looked for; any k is valid."""
+_RARE_FLOORS = (1e-14, 1e-17, 1e-21)
+"""The same for rare losses, where data sets are compared directly."""
+_COUNTS = 80  # numbers of steps that are tried
+_NODES = 700  # orders at which the allocations are computed
+_REACH = 8.0  # deviations of the loss of a revealed step, or of a mean, that they go to
+# orders at which data sets are compared directly: the first one after 1, in deviations of a mean of
+# the most steps, by how much steps between them grow, and their smallest share of what they have
+# come to; such that the logarithm of the bound
+# falls by so much from one to the next, by more where it is rare
+_FIRST, _GROWTH, _LEAST_STEP = 0.2, 1.4, 0.02
+_FALL, _RARE, _RARE_FALL, _RAREST = 0.2, 1e-9, 0.8, 1e-25
+_SEEN = 0.03  # share of what is charged from which on fewer steps may give less
+# of what is charged, and of the bound before: a mean that may be cut from the law of one difference
+_UNSEEN_CHARGE, _UNSEEN_BOUND = 1e-5, 1e-6
+# for a certificate: with so many places of all grids together the verifier does all sums in a
+# minute, and in two; with more there are coarser grids, and fewer orders
+_SHORT, _LONG = 300_000, 600_000
+_CERTIFIED_FALL, _CERTIFIED = 0.8, Fineness(8, 2**14, 1.0)
+_FEWEST = 4  # steps of an allocation from which on it is worth its time
+_ROUNDING = 1 + 1e-9
+
+
+def leak(ratio: float, s: float) -> float:
+    """Upper bound of the mean over j of H_c(N(r_j) || mean of all N(r_i)), for any number of
+    vectors r_i of length at most 1 and noise N(0, s^2 I): Lemma 52.
+
+    Parameters
+    ----------
+    ratio : float
+        c >= 1.
+    s : float
+        Noise multiplier.
+    """
+    log_ratio = math.log(ratio)
+    # H_c(N(r_j) || N(r_i)) is one of Gaussians at distance 2 or less, and (F1)
+    by_pairs = float(gaussian_profile(np.array([log_ratio]), np.array([2 / s]))[0])
+    # cells of R, the length of the mean vector; all that falls with R is taken at the left end, all
+    # that grows with it at the right end
+    edges = np.linspace(0.0, 1.0, _CELLS + 1)
+    left, right = edges[:-1], edges[1:]
+    spread = 1 - left**2
+    log_order = log_ratio - spread / (2 * s * s)
+    if log_order[0] <= 0:
+        return by_pairs
+    # cells of the distance from the mean, up to 1 + R
+    distance = np.linspace(0.0, 1.0, _CELLS + 1)[1:] * (1 + right[:, None])
+    value = gaussian_profile(log_order[:, None], distance / s)
+    # the line through G at the first edge whose slope is the largest G / d^2 beyond it
+    slope = np.max(value[:, 1:] / distance[:, :-1] ** 2, axis=1)
+    return min(by_pairs, float(np.max(value[:, 0] + spread * slope)) * _ROUNDING)
+
+
+class DirectBound(NamedTuple):
+    """Theorem 61 at one order: the bound, the number of steps k, the unit of the grid of Z, and the
+    bound without what is charged for floating point."""
+
+    value: float
+    log_order: float
+    steps: int
+    unit: float
+    uncharged: float
+
+
+class HiddenStep:
+    """One epoch of T steps that hold a record each: Theorems 49 and 61, for a >= 1 and both orders
+    of the data sets, or the bound of the revealed step where that is smaller.
+
+    Parameters
+    ----------
+    steps : int
+        T.
+    s : float
+        Noise multiplier.
+    distance : float
+        Of the differing record's two vectors: 2 under `substitute`, 1 under `zero_out`.
+    """
+
+    def __init__(self, steps: int, s: float, distance: float) -> None:
+        self.steps, self.s, self.distance = steps, s, distance
+        # total variation between two places of a vector of length 2
+        between = gaussian_profile(np.zeros(1), np.array([2 * math.sqrt(2) / s]))
+        self._variation = float(between[0])
+
+    def charge(self, k: int) -> float:
+        """What an allocation to 1 of k steps is charged at order a, divided by 1 + a."""
+        return leak((self.steps - 1) / k, self.s) * self._variation * _ROUNDING
+
+    @cached_property
+    def choices(self) -> tuple[tuple[int, float], ...]:
+        """Numbers of steps k, with their charges: for each of `_FLOORS` the largest of some that is
+        charged less at order 1."""
+        if self.steps <= _FEWEST or 2 * self.charge(_FEWEST) > _FLOORS[0]:
+            return ()
+        return self._charged_less(_FLOORS)
+
+    @cached_property
+    def _direct_choices(self) -> tuple[tuple[int, float], ...]:
+        """The same with fewer steps for rare losses, by increasing k."""
+        return tuple(sorted({*self.choices, *self._charged_less(_RARE_FLOORS)}))
+
+    def _charged_less(self, floors: Sequence[float]) -> tuple[tuple[int, float], ...]:
+        ratios = np.geomspace(1.0, (self.steps - 1) / _FEWEST, _COUNTS)
+        counts = [*dict.fromkeys(max(_FEWEST, int((self.steps - 1) / ratio)) for ratio in ratios)]
+        charge = cache(self.charge)
+        found: dict[int, float] = {}
+        for floor in floors:
+            # along the list charges fall, as counts do
+            place = bisect_left(counts, True, key=lambda k: 2 * charge(k) <= floor)
+            if place < len(counts):
+                found[counts[place]] = charge(counts[place])
+        return tuple(found.items())
+
+    @property
+    def _last_order(self) -> float:
+        """ln a beyond which the revealed step alone bounds."""
+        apart = self.distance / self.s
+        return min(apart * (apart / 2 + _REACH), MAX_LOSS)
+
+    @cached_property
+    def _nodes(self) -> np.ndarray:
+        """Log orders at which the allocations are computed."""
+        last = self._last_order
+        return np.append(0.0, np.geomspace(1e-4 * last, last, _NODES))
+
+    def revealed(self, log_order: np.ndarray) -> np.ndarray:
+        """Theorem 19."""
+        apart = np.full(1, self.distance / self.s)
+        bound: np.ndarray = np.minimum(gaussian_profile(log_order, apart), 1.0)
+        return bound
+
+    def profile(self, log_order: np.ndarray) -> np.ndarray:
+        """Upper bounds at ln a >= 0, increasing."""
+        x = np.asarray(log_order, dtype=float)
+        best = self.revealed(x)
+        if len(self._direct) > 1:
+            nodes, values = np.array([(bound.log_order, bound.value) for bound in self._direct]).T
+            best = np.minimum(best, _falling(x, nodes, values))
+        if not self._covers(FINE):
+            for by_reference in self._referenced.values():
+                best = np.minimum(best, _falling(x, self._nodes, by_reference))
+        return best
+
+    @cached_property
+    def _direct(self) -> list[DirectBound]:
+        return self._compared(FINE, _FALL)
+
+    def _deviation(self, k: int) -> float:
+        """Of a mean of k differences, about."""
+        return math.sqrt(math.expm1((self.distance / self.s) ** 2) / k)
+
+    def _covers(self, fineness: Fineness) -> bool:
+        """Whether grids are fine enough to compare data sets directly: then Theorem 49 says
+        less."""
+        return all(law.is_covered for law in self._differences(1.0, fineness))
+
+    def _differences(self, order: float, fineness: Fineness = FINE) -> tuple[Differences, ...]:
+        """Laws of Lemma 60, of both orders of the data sets where they are not alike."""
+        short, long = self.distance / self.s, 2 / self.s
+        if self.distance > 1:
+            return (Differences(order, long, long, long, fineness),)
+        # the record is up to 2 from another one in the one data set, and up to 1 in the other
+        lengths = (short, long, short), (short, short, long)
+        return tuple(Differences(order, *each, fineness) for each in lengths)
+
+    @cached_property
+    def certified(self) -> list[DirectBound]:
+        """Theorem 61, at fewer orders and on coarser grids where these are long, without what is
+        charged for floating point, which the verifier has none of."""
+        if self._length(self._direct, FINE) <= _SHORT:
+            return self._direct
+        if not self._covers(_CERTIFIED):
+            return []
+        bounds = self._compared(_CERTIFIED, _CERTIFIED_FALL)
+        while self._length(bounds, _CERTIFIED) > _LONG:
+            bounds = bounds[::2]
+        return bounds
+
+    def _length(self, bounds: Sequence[DirectBound], fineness: Fineness) -> int:
+        """Places of all grids together."""
+        laws = (self._differences(math.exp(bound.log_order), fineness) for bound in bounds)
+        return sum(law.length for both in laws for law in both)
+
+    @cached_property
+    def references(self) -> tuple[int, ...]:
+        """Numbers of steps k with which a certificate uses Theorem 49, where the verifier cannot
+        compare data sets directly."""
+        return () if self._covers(_CERTIFIED) else tuple(k for k, _ in self.choices)
+
+    def certified_profile(self, log_order: np.ndarray, references: Sequence[int]) -> np.ndarray:
+        """The profile, or what Theorem 49 with these numbers of steps and Theorems 61 and 19 give
+        alone where others are smaller."""
+        x = np.asarray(log_order, dtype=float)
+        alone = self.revealed(x)
+        bounds = [(self._nodes, self._referenced[k]) for k in references]
+        if self.certified:
+            nodes = np.array([bound.log_order for bound in self.certified])
+            bounds.append((nodes, np.array([bound.uncharged for bound in self.certified])))
+        for nodes, values in bounds:
+            # the verifier knows of chords alone, not that bounds may be taken to fall
+            least, inside = nodes[int(np.argmin(values))], x <= nodes[-1]
+            chords = np.where(x <= least, _falling(x, nodes, values), _chords(x, nodes, values))
+            alone[inside] = np.minimum(alone, chords)[inside]
+        bound: np.ndarray = np.maximum(alone, self.profile(x))
+        return bound
+
+    def _compared(self, fineness: Fineness, fall: float) -> list[DirectBound]:
+        """Theorem 61 at increasing orders, from 1 to where the revealed step alone bounds, with the
+        best of some numbers of steps."""
+        bounds: list[DirectBound] = []
+        if self.choices and not work.affords(self._work):
+            raise OutOfWorkError("the budget does not suffice to compare data sets; raise effort")
+        # any number of steps is valid. The best one falls with the order, as a mean of fewer
+        # differences is seldom above 0, too, and charged less
+        choices = self._direct_choices
+        x, step = 0.0, _FIRST * self._deviation(max(k for k, _ in choices or [(1, 0.0)]))
+        while choices:
+            before = bounds[-1].value if bounds else 0.0
+            # the first law decides which choice it is, and is the larger one
+            laws = self._differences(math.exp(x), fineness)
+            best = _bound(laws[0], choices[-1], before)
+            while len(choices) > 1 and (1 + laws[0].order) * choices[-1][1] > _SEEN * best.value:
+                less = _bound(laws[0], choices[-2], best.value)
+                if less >= best:
+                    break
+                best, choices = less, choices[:-1]
+            best = max([best, *(_bound(law, choices[-1], best.value) for law in laws[1:])])
+            unit = max(law.step for law in laws)
+            bounds.append(best._replace(log_order=x, unit=unit))
+            if x >= self._last_order:
+                break
+            wanted = fall if best.value > _RARE else max(fall, _RARE_FALL)
+            if best.value < _RAREST:
+                step *= _GROWTH
+            elif len(bounds) > 1:
+                fell = math.log(max(before / best.value, 1 + 1e-9))
+                step *= min(max(wanted / fell, 1 / 4), _GROWTH)
+            x = min(x + max(step, _LEAST_STEP * x), self._last_order)
+        return bounds
+
+    @property
+    def _work(self) -> float:
+        """What comparing data sets directly takes, about: nothing is begun that is not finished."""
+        most = max(k for k, _ in self.choices)
+        terms = round(150 * math.sqrt(most))
+        laws = self._differences(1.0)
+        of_one = work.TERM * 80 * laws[0].size + 12 * work.NUMBER * terms + work.transform(terms)
+        return 150 * len(laws) * of_one
+
+    @cached_property
+    def _referenced(self) -> dict[int, np.ndarray]:
+        """Theorem 49 at the nodes, with each of these numbers of steps."""
+        bounds, charges = {}, dict(self.choices)
+        for k in charges:
+            work.spend(work.TERM * self._nodes.size * 64)
+            bounds[k] = self.allocated(k)(self._nodes) + (1 + np.exp(self._nodes)) * charges[k]
+        return bounds
+
+    def allocated(self, k: int) -> Profile:
+        """By way of an epoch in which another record stands in for the differing one, if that were
+        in 1 of k steps, and the step is unknown."""
+        replaced, *emptied = self.stand_ins(k).values()
+        if not emptied:
+            return by_reference(replaced, replaced)
+        forward = by_reference(replaced, emptied[0])
+        backward = by_reference(emptied[0], replaced)
+        return lambda log_order: np.maximum(forward(log_order), backward(log_order))
+
+    def stand_ins(self, k: int) -> dict[str, AllocationEvent]:
+        """One in 1 of k steps that takes the place of another: of a record, from which it is up to
+        2 apart, and, under `zero_out`, of one that contributes 0, at distance 1."""
+        record = AllocationEvent(k, self.s / 2)
+        if self.distance > 1:
+            return {"record": record}
+        return {"record": record, "empty": AllocationEvent(k, self.s)}
+
+
+def _bound(law: Differences, choice: tuple[int, float], before: float) -> DirectBound:
+    """Theorem 61 with one law and one number of steps; about as large as a bound before."""
+    k, charge = choice
+    charged = (1 + law.order) * charge
+    mean = law.mean_above_zero(k, max(_UNSEEN_CHARGE * charged, _UNSEEN_BOUND * before))
+    value = min((mean.value + charged) * _ROUNDING, 1.0)
+    return DirectBound(value, math.log(law.order), k, law.step, value - mean.charge)
+
+
+def _falling(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Chords between some bounds of H_a at nodes, and beyond the last one that, as H_a falls with
+    a."""
+    kept = _convex(np.expm1(nodes), values)
+    chords = _chords(x, nodes[kept], values[kept]) if len(kept) > 1 else values[kept]
+    return np.where(x <= nodes[kept[-1]], chords, values[kept[-1]])
+
+
+def _convex(a: np.ndarray, values: np.ndarray) -> list[int]:
+    """Places of bounds, up to the least one, without those above the chord of their neighbours:
+    chords of any choice are bounds."""
+    kept: list[int] = []
+    for i in range(int(np.argmin(values)) + 1):
+        while len(kept) > 1:
+            left, middle = kept[-2:]
+            share = (a[middle] - a[left]) / (a[i] - a[left])
+            if values[middle] < values[left] * (1 - share) + values[i] * share:
+                break
+            kept.pop()
+        kept.append(i)
+    return kept
+
+
+def _chords(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Upper bounds of H_a at x = ln a: H_a is convex in a, so that chords of upper bounds are upper
+    bounds."""
+    left = np.clip(np.searchsorted(nodes, x, side="right") - 1, 0, nodes.size - 2)
+    share = np.expm1(x - nodes[left]) / np.expm1(nodes[left + 1] - nodes[left])
+    share = np.clip(share, 0.0, 1.0)
+    chord: np.ndarray = (values[left] * (1 - share) + values[left + 1] * share) * _ROUNDING
+    return chord
+
+
+@dataclass(frozen=True)
+class HiddenStepEvent(DominatedEvent):
+    """An epoch whose steps hide the record."""
+
+    hidden: HiddenStep = field(kw_only=True)
+    references: tuple[int, ...] = ()
+    """Numbers of steps with which a certificate uses Theorem 49."""
+
+    @classmethod
+    def of(cls, hidden: HiddenStep) -> HiddenStepEvent:
+        """By Theorems 49 and 61."""
+        return cls(lambda tail: (hidden.profile, None), None, hidden=hidden)
+
+    @classmethod
+    def certified(cls, hidden: HiddenStep, references: tuple[int, ...]) -> HiddenStepEvent:
+        """As a certificate proves it, by Theorem 49 with these numbers of steps, and by what
+        `hidden` has of Theorem 61."""
+
+        def profile(log_order: np.ndarray) -> np.ndarray:
+            return hidden.certified_profile(log_order, references)
+
+        return cls(lambda tail: (profile, None), None, hidden=hidden, references=references)
+
+    def without(self, k: int) -> HiddenStepEvent:
+        """The same with one number of steps less."""
+        left = tuple(each for each in self.references if each != k)
+        return HiddenStepEvent.certified(self.hidden, left)
+
+
+@work.remembered(64)  # of questions that are equal: a search asks again and again
+def hidden_step(steps: int, s: float, distance: float) -> HiddenStep | None:
+    """One epoch; None where Theorem 49 gives nothing."""
+    hidden = HiddenStep(steps, s, distance)
+    return hidden if hidden.choices else None

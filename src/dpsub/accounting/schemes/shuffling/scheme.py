@@ -1,0 +1,161 @@
+"""Shuffled epochs: every record is in one step of an epoch, in an order that is drawn again for
+each (docs/accounting.md, section 4.3).
+
+Proved is what holds when the record's step is revealed, or, with much noise and many steps, what
+its being hidden gives; attained is what equal fillers give.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dpsub.accounting.engine.pairs import PoissonPair, WorPair
+from dpsub.accounting.engine.privacy_events import (
+    EnclosedEvent,
+    Event,
+    PairEvent,
+    StatisticEvent,
+)
+from dpsub.accounting.games.static import EpochAttack, Neighbours
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.allocation.one_step import AllocationEvent, DroppedEvent, SumEvent
+from dpsub.accounting.schemes.case import (
+    OTHER,
+    AttackChoice,
+    Case,
+    Certified,
+    Theorem,
+    covers,
+    needed_records,
+    needs_fixed_denominator,
+    needs_gaussian_noise,
+)
+from dpsub.accounting.schemes.conditions import conditions_of
+from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStepEvent, hidden_step
+from dpsub.accounting.schemes.shuffling.largest_step import LargestStep
+from dpsub.accounting.schemes.without_replacement import without_replacement
+from dpsub.errors import UnsupportedError
+from dpsub.relations import Relation
+from dpsub.sampling.chains import Wor
+from dpsub.sampling.schedules import Shuffle
+
+_REVEALED, _HIDDEN = Theorem("19", "4.3"), Theorem("61", "4.3")
+_PLAN = "the order of the records is drawn uniformly, again in every epoch, and kept secret"
+_LEAST_OF_ALL_STEPS = 0.5
+"""Noise multiplier below which the largest step of an epoch tells all that its steps tell of a
+record."""
+_ALL_STEPS_TELL_MORE = 2.0
+"""Noise multiplier from which on the largest step is not tried under `substitute`: the likelihood
+ratio of the same data sets tells more, and its sums are exact enough."""
+_WEIGHT = 1 / 8  # of a step whose likelihood ratio is 1, times the number of steps: any is valid
+
+
+@covers(Shuffle)
+def shuffling(release: Release, relation: Relation) -> Case:
+    """One epoch of ceil(n / m) batches of m records, where the last one may be smaller; or of
+    floor(n / m), where it is dropped."""
+    if relation is Relation.ADD_REMOVE:
+        # sizes of batches are public where data sets agree in n
+        needs_fixed_denominator(release, relation)
+    n, schedule, s = needed_records(release), release.sampler, release.noise_multiplier
+    assert isinstance(schedule, Shuffle)
+    if relation is Relation.ADD_REMOVE:
+        raise UnsupportedError(
+            "no bound is proved for shuffled batches under add_remove, where an extra "
+            "record changes the size of a batch or the number of steps; use substitute or zero_out "
+            "(where the last, incomplete batch is dropped and the number of steps is fixed in "
+            "advance, substitute bounds add_remove, too)"
+        )
+    steps = schedule.steps_per_epoch(n)
+    in_steps = steps * schedule.m / n if schedule.drop_last else 1.0
+    if steps == 1 and in_steps < 1:
+        # what is not dropped is a sample without replacement
+        return without_replacement(replace(release, sampler=Wor(schedule.m)), relation)
+    needs_gaussian_noise(release)
+    is_replaced = relation is Relation.SUBSTITUTE
+    # Theorem 19: the order revealed, the record is in one Gaussian step, 2 or 1 apart
+    revealed = PairEvent(WorPair(1.0, s) if is_replaced else PoissonPair(1.0, s))
+    distance = 2 if is_replaced else 1
+    moved = "2 C" if is_replaced else "C"
+    bound: Event = revealed
+    also_bound: Event | None = None
+    certified: tuple[Certified, ...] = ()
+    theorem = _REVEALED
+    if steps == 1:
+        events: tuple[Event, ...] = (revealed,)
+        choices: tuple[AttackChoice, ...] = (AttackChoice(Neighbours(1.0, OTHER[relation], 0.0)),)
+        gaussians = f"N(1, s^2) against N({-1 if is_replaced else 0}, s^2)"
+        proved, attained = f"{gaussians}, all records in one step", gaussians
+    else:
+        events, choices = _attacks(steps, relation, s, in_steps)
+        proved = f"the record's step of an epoch revealed: N({distance}, s^2) against N(0, s^2)"
+        # in an epoch whose last step is smaller a record may have one step fewer to be in
+        hidden = hidden_step(n // schedule.m, s, float(distance))
+        if hidden is not None:
+            theorem = _HIDDEN
+            # the grid of a profile is coarser than that of a pair
+            bound, also_bound = HiddenStepEvent.of(hidden), revealed
+            certified = (
+                Certified(revealed, _REVEALED),
+                Certified(HiddenStepEvent.certified(hidden, hidden.references), _HIDDEN),
+            )
+            proved += ", or the step hidden among those of the other records, whichever is smaller"
+        data_sets = "(0, -C, ..., -C), or (C, 0, ..., 0) against (0, ..., 0)"
+        if is_replaced:
+            data_sets = "(-C, ..., -C)"
+        attained = (
+            f"data sets (C, -C, ..., -C) against {data_sets}, using the largest step of "
+            "an epoch or all steps"
+        )
+    return Case(
+        event=bound if steps == 1 else EnclosedEvent(bound, events, also_bound),
+        theorem=theorem,
+        proved=proved,
+        attained=attained,
+        sensitivity=f"the record is in one step of each epoch and moves its sum by up to {moved}",
+        conditions=conditions_of(release, relation, (_PLAN,)),
+        choices=choices,
+        shift=float(distance),
+        static=lambda: _played(schedule, n, relation, s),
+        certified=certified,
+        attack_section="4.3",
+        attack_certified=in_steps == 1,
+    )
+
+
+def _attacks(
+    steps: int, relation: Relation, s: float, in_steps: float
+) -> tuple[tuple[Event, ...], tuple[AttackChoice, ...]]:
+    """Lower ends of section 4.3: events that data sets attain, and these data sets; the record is
+    in a step with the chance `in_steps`."""
+    at_fillers = Neighbours(1.0, OTHER[relation], -1.0)
+    among_zeros = Neighbours(1.0, OTHER[relation], 0.0)
+    is_replaced = relation is Relation.SUBSTITUTE
+    # fillers at -1 move the record's step by 2 on the one data set, by 0 or 1 on the other
+    largest = StatisticEvent(LargestStep(steps, 2.0, 0.0 if is_replaced else 1.0, s, in_steps))
+    largest_choice = AttackChoice(at_fillers, "largest step")
+    if s < _LEAST_OF_ALL_STEPS:
+        return (largest,), (largest_choice,)
+    allocated = AllocationEvent(steps, s / 2 if is_replaced else s)
+    events: list[Event] = [allocated if in_steps == 1 else DroppedEvent(allocated, in_steps)]
+    choices = [AttackChoice(at_fillers if is_replaced else among_zeros, "all steps")]
+    if not is_replaced or s < _ALL_STEPS_TELL_MORE:
+        events.append(largest)
+        choices.append(largest_choice)
+    if not is_replaced and in_steps == 1:
+        events.append(SumEvent(steps, 1, s, _WEIGHT / steps, 2.0, 1.0))
+        choices.append(AttackChoice(at_fillers, "step functions"))
+    return tuple(events), tuple(choices)
+
+
+def _played(schedule: Shuffle, n: int, relation: Relation, s: float) -> EpochAttack:
+    """Fillers at -C, as the size of a step is fixed."""
+    other = OTHER[relation]
+    assert other is not None
+    steps = schedule.steps_per_epoch(n)
+    # where the last ones are dropped, these add up to less than n
+    sizes = np.minimum(schedule.m, n - schedule.m * np.arange(steps))
+    neighbours = Neighbours(1.0, other, -1.0)
+    return EpochAttack(neighbours, (n, n), (2.0, 1.0 + other), sizes / n, s)

@@ -1,0 +1,1 @@
+"""Poisson samples that are cut to a largest size."""

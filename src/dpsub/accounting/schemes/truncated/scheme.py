@@ -1,0 +1,121 @@
+"""Poisson samples that are cut to a largest size (docs/accounting.md, section 3.10)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from dpsub.accounting.engine.pairs import PoissonPair, WorPair
+from dpsub.accounting.engine.privacy_events import (
+    DominatedEvent,
+    EnclosedEvent,
+    Event,
+    PairEvent,
+    StatisticEvent,
+)
+from dpsub.accounting.games.static import ANY_N, Neighbours, StepAttack
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.case import (
+    OTHER,
+    AttackChoice,
+    Case,
+    Theorem,
+    covers,
+    needed_records,
+    needs_fixed_denominator,
+    needs_gaussian_noise,
+)
+from dpsub.accounting.schemes.conditions import conditions_of
+from dpsub.accounting.schemes.truncated.cut_samples import CutSample, FilledSample, merged_profiles
+from dpsub.relations import Relation
+from dpsub.sampling.laws import MOST_SLOTS
+from dpsub.sampling.schedules import TruncatedPoisson
+
+_PLAN = (
+    "every step draws a new sample, independent of the others and secret; one above "
+    "max_batch is cut to a uniformly random subset of that size"
+)
+_SELDOM = 0.01  # where samples are cut less often, fillers that blur the sum attain less
+
+
+@covers(TruncatedPoisson)
+def truncated_poisson(release: Release, relation: Relation) -> Case:
+    """Independent Poisson samples; those above max_batch are truncated: Theorem 18."""
+    needs_fixed_denominator(release, relation)
+    needs_gaussian_noise(release)
+    n, sampler, s = needed_records(release), release.sampler, release.noise_multiplier
+    assert isinstance(sampler, TruncatedPoisson)
+    is_replaced = relation is Relation.SUBSTITUTE
+    # under add_remove the sample is that of the data set with the record
+    records = n + 1 if relation is Relation.ADD_REMOVE else n
+    sensitivity = f"a record moves the sum by up to {'2 C' if is_replaced else 'C'}"
+    among_zeros = AttackChoice(Neighbours(1.0, OTHER[relation], 0.0))
+    choices: tuple[AttackChoice, ...] = (among_zeros,)
+    event: Event
+    theorem = Theorem("18", "3.10")
+    if sampler.max_batch >= records:
+        # no sample is ever cut: Poisson sampling
+        event = PairEvent(_pair(sampler.rate, relation, s))
+        pair = f"(1 - q) N(0, s^2) + q N(1, s^2) against {_opposite(relation)}"
+        proved, attained = f"{pair}, no sample is cut", pair
+    else:
+        sample = CutSample(records, sampler.rate, sampler.max_batch)
+        event = _cut_event(sample, relation, s)
+        if len(event.attacks) > 1:
+            choices = among_zeros, AttackChoice(Neighbours(1.0, OTHER[relation], -1.0))
+        proved = (
+            "with it revealed how many others are drawn, up to B - 2: the pair of an added "
+            "record, and from B - 1 on one of both sizes together"
+        )
+        theorem = Theorem("71", "3.10")
+        attained = f"a record C against {_other_record(relation)} among zero records, or among "
+        attained += "records -C"
+        if not is_replaced:
+            sensitivity += ", and by up to 2 C where it takes another's place"
+    return Case(
+        event=event,
+        theorem=theorem,
+        proved=proved,
+        attained=attained,
+        sensitivity=sensitivity,
+        conditions=conditions_of(release, relation, (_PLAN,), depends_on_n=True),
+        choices=choices,
+        # in a full sample a record takes another's place
+        shift=2.0,
+        static=lambda: _played(release, sampler, relation),
+        attack_section="3.10",
+    )
+
+
+def _cut_event(sample: CutSample, relation: Relation, s: float) -> EnclosedEvent:
+    """Proved by whether the others fill the sample; attained among records 0, and, where samples
+    are cut often enough, among records -C."""
+    profiles = cache(lambda tail: merged_profiles(sample, relation, s))
+    attacks: list[Event] = [PairEvent(_pair(sample.included_at_least, relation, s))]
+    if sample.n <= MOST_SLOTS and sample.full > _SELDOM:
+        other = OTHER[relation]
+        filled = FilledSample(sample, None if other is None else int(other), s)
+        attacks.append(StatisticEvent(filled))
+    return EnclosedEvent(DominatedEvent(profiles, None), tuple(attacks))
+
+
+def _pair(rate: float, relation: Relation, s: float) -> PoissonPair | WorPair:
+    return WorPair(rate, s) if relation is Relation.SUBSTITUTE else PoissonPair(rate, s)
+
+
+def _opposite(relation: Relation) -> str:
+    return "its mirror image" if relation is Relation.SUBSTITUTE else "N(0, s^2)"
+
+
+def _other_record(relation: Relation) -> str:
+    return {Relation.SUBSTITUTE: "-C", Relation.ZERO_OUT: "0", Relation.ADD_REMOVE: "none"}[
+        relation
+    ]
+
+
+def _played(release: Release, sampler: TruncatedPoisson, relation: Relation) -> StepAttack:
+    """Fillers at 0: the size of the sample is not seen, only whether the record is in it."""
+    n, s = release.n or ANY_N, release.noise_multiplier
+    n_records = (n + 1, n) if relation is Relation.ADD_REMOVE else (n, n)
+    rate = sampler.multiplicity_law(n_records[0]).eta
+    neighbours = Neighbours(1.0, OTHER[relation], 0.0)
+    return StepAttack(neighbours, n_records, _pair(rate, relation, s), s)
