@@ -57,7 +57,7 @@ def ends(releases: Sequence[Release], relation: Relation, target: Target) -> tup
 
 def released(sampler: Any, n: int | None, s: float, times: int, **more: Any) -> Release:
     steps, epochs = (None, times) if isinstance(sampler, Schedule) else (times, None)
-    return Release.of(sampler, n, s, steps, epochs, **more)
+    return Release.of(sampler, n, noise_multiplier=s, steps=steps, epochs=epochs, **more)
 
 
 def covered(release: Release, relation: Relation) -> bool:
@@ -153,7 +153,7 @@ def test_several_kinds_together() -> None:
 )
 def test_mechanisms_of_ones_own(mechanism: Any) -> None:
     for sampler, times in ((Deterministic(), 1), (Poisson(0.1), 1), (Poisson(0.05), 8)):
-        release = Release.of(sampler, None, None, times, mechanism=mechanism)
+        release = Release.of(sampler, steps=times, mechanism=mechanism)
         for target in (Target(delta=0.01), Target(epsilon=0.0), Target(epsilon=1.0)):
             asked = {"epsilon": target.epsilon, "delta": target.delta}
             full = dpsub.Ledger([release]).account(quick=True, adjacency="add_remove", **asked)

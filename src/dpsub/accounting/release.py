@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from dpsub import checks
 from dpsub.accounting.engine.own_mechanism import OwnMechanism
@@ -40,9 +40,34 @@ MOST_IN_GROUP = MOST_SLOTS
 """Largest group, to which probabilities of counts are certified."""
 
 
+class MechanismKeywords(TypedDict, total=False):
+    """What is released from each sample: keywords that stand for attributes of a `Release`."""
+
+    mechanism: str | OwnMechanism
+    denominator: str
+    group: Group
+
+
+class CalibratedKeywords(MechanismKeywords, total=False):
+    """The same and how often, in steps or in epochs."""
+
+    steps: int | None
+    epochs: float | None
+
+
+class ReleaseKeywords(CalibratedKeywords, total=False):
+    """The same with the noise: all that a sampler and a number of records lack to be a
+    `Release`."""
+
+    noise_multiplier: float | None
+
+
 @dataclass(frozen=True)
 class Release:
-    """A number of releases of one kind, with attributes as the parameters of `account`.
+    """A number of releases of one kind from samples: what all questions are about.
+
+    `account`, `curve`, `check`, `select`, `audit`, `calibrate` and the methods of `Ledger` take
+    one, or the keywords that make one.
 
     Attributes
     ----------
@@ -68,6 +93,15 @@ class Release:
     ------
     ArgumentError
         If an attribute is out of range, or the steps of a schedule are no whole epochs.
+
+    Examples
+    --------
+    >>> import dpsub
+    >>> training = dpsub.Release(dpsub.Wor(200), 10_000, noise_multiplier=4.0, steps=1000)
+    >>> print(training)
+    1000 releases from WOR(n = 10000, m = 200), gaussian noise multiplier 4
+    >>> dpsub.account(training, delta=1e-5).upper < 1.4
+    True
     """
 
     sampler: Sampler | Schedule
@@ -83,24 +117,30 @@ class Release:
     @classmethod
     def of(
         cls,
-        sampler: Sampler | Schedule,
-        n: int | None,
-        noise_multiplier: float | None,
+        sampler: Sampler | Schedule | Release,
+        n: int | None = None,
+        *,
+        noise_multiplier: float | None = None,
         steps: int | None = None,
         epochs: float | None = None,
-        mechanism: str | OwnMechanism = "gaussian",
-        denominator: str = "fixed",
         sample: str | None = None,
-        group: Group = 1,
+        **released: Unpack[MechanismKeywords],
     ) -> Release:
-        """Releases as callers describe them, whose steps may be given as epochs.
+        """Releases as callers describe them, whose steps may be given as epochs; or a release as it
+        is.
 
         Raises
         ------
         ArgumentError
-            As `steps_of`, or if an attribute is out of range.
+            As `steps_of`, if an attribute is out of range, or if a release is given and described
+            as well.
         """
+        if isinstance(sampler, Release):
+            given = {"n": n, "noise_multiplier": noise_multiplier, "steps": steps, "epochs": epochs}
+            _check_described_once(sampler, **given, sample=sample, **released)
+            return sampler
         steps = steps_of(_checked(sampler), n, steps, epochs)
+        mechanism = released.get("mechanism")
         if isinstance(mechanism, OwnMechanism):
             if noise_multiplier is not None:
                 raise ArgumentError(
@@ -110,7 +150,38 @@ class Release:
             noise_multiplier = 1.0  # of nothing: its pair says all
         elif noise_multiplier is None:
             raise ArgumentError("a noise_multiplier is needed, got none; give it")
-        return cls(sampler, n, noise_multiplier, steps, mechanism, denominator, sample, group)
+        return cls(sampler, n, noise_multiplier, steps, sample=sample, **released)
+
+    @classmethod
+    def one_of(
+        cls,
+        sampler: Sampler | Schedule | Release,
+        n: int | None = None,
+        *,
+        noise_multiplier: float | None = None,
+        **described: Unpack[MechanismKeywords],
+    ) -> Release:
+        """As `of`, for releases whose number is searched for: one of them, or one epoch."""
+        if isinstance(sampler, Release):
+            _check_described_once(sampler, n=n, noise_multiplier=noise_multiplier, **described)
+            return dataclasses.replace(sampler, steps=sampler.steps // sampler.times)
+        # named, so that neither can be given as well
+        number = {"steps": None, "epochs": None}
+        return cls.of(sampler, n, noise_multiplier=noise_multiplier, **number, **described)
+
+    @classmethod
+    def to_calibrate(
+        cls,
+        sampler: Sampler | Schedule | Release,
+        n: int | None = None,
+        **described: Unpack[CalibratedKeywords],
+    ) -> Release:
+        """As `of`, for releases whose noise multiplier is searched for: 1 stands for it, also for
+        that of a release."""
+        if isinstance(sampler, Release):
+            _check_described_once(sampler, n=n, **described)
+            return dataclasses.replace(sampler, noise_multiplier=1.0)
+        return cls.of(sampler, n, noise_multiplier=1.0, **described)
 
     def __post_init__(self) -> None:
         _checked(self.sampler)
@@ -128,6 +199,16 @@ class Release:
         denominator = checks.named("denominator", self.denominator, DENOMINATORS)
         object.__setattr__(self, "denominator", denominator)
         checks.boolean("one_sided", self.one_sided)
+
+    def __str__(self) -> str:
+        releases = "1 release" if self.steps == 1 else f"{self.steps} releases"
+        noise = str(self.mechanism)
+        if isinstance(self.mechanism, str):
+            # a mechanism of one's own has no multiplier
+            noise += f" noise multiplier {self.noise_multiplier:.6g}"
+        stands_for = ", for others that tell at most as much" if self.one_sided else ""
+        source = described(self.sampler, self.n)
+        return f"{releases} from {source}, {noise}{group_text(self.group)}{stands_for}"
 
     def _check_steps(self) -> None:
         # of a schedule the events that are composed are epochs: their number is what is limited
@@ -211,6 +292,49 @@ class Release:
                 f"probabilities of counts are certified up to {MOST_SLOTS} slots drawn with "
                 f"replacement, got {stage.size}; take fewer"
             )
+
+
+def described(sampler: Sampler | Schedule, n: int | None) -> str:
+    """The sampler with its sizes, as a reader expects it: WOR(n = 100, m = 10)."""
+    parts = [] if n is None else [f"n = {n}"]
+    for field in dataclasses.fields(sampler):  # type: ignore[arg-type]
+        if field.name == "n" and n is not None:
+            continue
+        value = getattr(sampler, field.name)
+        if value is None or value is False:
+            continue
+        if value is True:
+            parts.append(field.name)
+        elif field.name == "chain":
+            parts += [
+                f"{s.kind}:{_exact(s.rate if s.kind == 'poisson' else s.size)}" for s in value
+            ]
+        else:
+            parts.append(f"{field.name} = {_exact(value)}")
+    return f"{sampler.label}({', '.join(parts)})"
+
+
+def _exact(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
+
+
+def group_text(group: Group) -> str:
+    """What one unit of privacy holds, in words, where it is more than a record."""
+    if group == 1:
+        return ""
+    if isinstance(group, int):
+        return f", groups of {group} records"
+    return f", groups of {group[0]} records added and {group[1]} removed"
+
+
+def _check_described_once(release: Release, **given: Any) -> None:
+    """Raise ArgumentError for what is given next to a release that says it itself."""
+    more = [name for name, value in given.items() if value is not None]
+    if more:
+        raise ArgumentError(
+            f"a Release says all of its releases itself, got {more[0]} as well; drop it, or make "
+            f"another one with dataclasses.replace(release, {more[0]}=...)"
+        )
 
 
 def _checked(sampler: Any) -> Sampler | Schedule:

@@ -11,7 +11,8 @@ from argparse import Namespace
 
 from dpsub import checks, noise
 from dpsub.accounting.questions.amplify import covered, law
-from dpsub.accounting.questions.words import Line, described, near, up
+from dpsub.accounting.questions.words import Line, near, up
+from dpsub.accounting.release import described
 from dpsub.amplification import amplify, category
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, number, numbers

@@ -19,8 +19,9 @@ from typing import Any
 
 import dpsub
 from dpsub.accounting.questions.search import largest_sample, largest_steps
-from dpsub.accounting.questions.words import Line, described, down, near, plural, up
+from dpsub.accounting.questions.words import Line, down, near, plural, up
 from dpsub.accounting.questions.words import account_lines as short_lines
+from dpsub.accounting.release import described
 from dpsub.cli.answers import Answer, account_lines, account_values
 from dpsub.cli.parsing import Parser, add_choice, numbers
 from dpsub.cli.releases import (

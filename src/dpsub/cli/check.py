@@ -21,7 +21,7 @@ from typing import Any
 import dpsub
 from dpsub.accounting.questions.check import VERDICTS, Check
 from dpsub.accounting.questions.events import UNITS, ledger_of
-from dpsub.accounting.questions.words import Line, account_lines, described, down, near, plural, up
+from dpsub.accounting.questions.words import Line, account_lines, down, near, up
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, number
@@ -144,12 +144,7 @@ def _of_event(arguments: Namespace, claim: dict[str, Any]) -> tuple[Check, str]:
         name: getattr(arguments, name)
         for name in ("delta", "epsilon", "adjacency", "width", "effort", "time_limit", "quick")
     }
-    parts = [
-        f"{plural(release.steps, 'release')} from {described(release.sampler, release.n)}, "
-        f"{release.mechanism} noise multiplier {near(release.noise_multiplier)}"
-        for release in ledger
-    ]
-    return dpsub.check(ledger, **question, **claim), "; ".join(parts)
+    return dpsub.check(ledger, **question, **claim), "; ".join(map(str, ledger))
 
 
 def _event(text: str) -> object:

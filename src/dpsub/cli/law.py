@@ -12,7 +12,8 @@ from argparse import Namespace
 import numpy as np
 
 import dpsub
-from dpsub.accounting.questions.words import Line, described, near
+from dpsub.accounting.questions.words import Line, near
+from dpsub.accounting.release import described
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser
 from dpsub.cli.samplers import add_sampler, sampler_of

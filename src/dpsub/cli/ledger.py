@@ -15,7 +15,8 @@ from argparse import Namespace
 from pathlib import Path
 
 import dpsub
-from dpsub.accounting.questions.words import Line, account_lines, described, near, plural
+from dpsub.accounting.questions.words import Line, account_lines, near, plural
+from dpsub.accounting.release import described
 from dpsub.cli import answers, own_files
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, numbers
@@ -95,9 +96,7 @@ def _entries(ledger: dpsub.Ledger) -> list[Line]:
     lines: list[Line] = []
     for place, (entry, name) in enumerate(zip(ledger, ledger.names, strict=True), start=1):
         called = "" if name is None else f"{name}: "
-        releases = f"{plural(entry.steps, 'release')} from {described(entry.sampler, entry.n)}"
-        noise = f"{entry.mechanism} noise multiplier {near(entry.noise_multiplier)}"
-        lines.append((f"entry {place}", f"{called}{releases}, {noise}"))
+        lines.append((f"entry {place}", f"{called}{entry}"))
     return lines
 
 

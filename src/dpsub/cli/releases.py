@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import dpsub
-from dpsub.accounting.questions.words import described, group_text, near, plural
-from dpsub.accounting.release import DENOMINATORS, MECHANISMS
+from dpsub.accounting.questions.words import near, plural
+from dpsub.accounting.release import DENOMINATORS, MECHANISMS, described, group_text
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, new_file, number, whole_number
 from dpsub.errors import ArgumentError, DpsubError

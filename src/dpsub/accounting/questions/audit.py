@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Unpack
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from dpsub.accounting.engine.statistic import Statistic
 from dpsub.accounting.games.static import ANY_N, EpochAttack, StepAttack
 from dpsub.accounting.questions.account import Account, Proof
 from dpsub.accounting.questions.question import Question, first_bound_only
-from dpsub.accounting.release import Group, Release
+from dpsub.accounting.release import Release, ReleaseKeywords
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling.base import Sampler
 from dpsub.sampling.frame import Frame
@@ -119,23 +120,20 @@ class Audit:
 
 
 def audit(
-    sampler: Sampler | Schedule,
+    sampler: Sampler | Schedule | Release,
     n: int | None = None,
     *,
-    noise_multiplier: float,
-    steps: int | None = None,
-    epochs: float | None = None,
     epsilon: float,
     adjacency: str | None = None,
     draws: int | None = None,
     seed: int = 0,
     confidence: float = 0.99,
-    group: Group = 1,
     width: float | None = None,
     effort: float | None = work.EFFORT,
     time_limit: float | None = None,
     quick: bool = False,
     tight: bool | None = None,
+    **described: Unpack[ReleaseKeywords],
 ) -> Audit:
     """Play the static attack with the sampler's own draws and bound delta from below.
 
@@ -181,8 +179,13 @@ def audit(
     seed = checks.integer("seed", seed, at_least=0, at_most=None)
     confidence = checks.real("confidence", confidence, above=0, below=1)
     quick = first_bound_only(quick, tight)
-    release = Release.of(sampler, n, noise_multiplier, steps, epochs, group=group)
-    if isinstance(sampler, Schedule) and (release.n or ANY_N) > _MOST_INDICES:
+    release = Release.of(sampler, n, **described)
+    if (release.mechanism, release.denominator) != ("gaussian", "fixed"):
+        raise UnsupportedError(
+            "an audit plays Gaussian noise on sums or on sums over a fixed number, got mechanism = "
+            f"{release.mechanism}, denominator = {release.denominator}; leave both as they are"
+        )
+    if isinstance(release.sampler, Schedule) and (release.n or ANY_N) > _MOST_INDICES:
         raise ArgumentError(
             f"an audit simulates at most {_MOST_INDICES:.0e} records per epoch, got n = "
             f"{release.n}; audit a smaller case"

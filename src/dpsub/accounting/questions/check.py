@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 from dpsub import checks
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Refinement, Target
-from dpsub.accounting.engine.own_mechanism import OwnMechanism
 from dpsub.accounting.questions import words
 from dpsub.accounting.questions.account import (
     WIDTH_MISSED,
@@ -25,7 +25,7 @@ from dpsub.accounting.questions.account import (
 from dpsub.accounting.questions.ledger import Ledger
 from dpsub.accounting.questions.question import Question, answers
 from dpsub.accounting.questions.statement import Statement, statement_of
-from dpsub.accounting.release import Group, Release
+from dpsub.accounting.release import Release, ReleaseKeywords
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
@@ -75,24 +75,19 @@ class Check(words.ShortText, words.OnAccount):
 
 
 def check(
-    source: Sampler | Schedule | Ledger,
+    source: Sampler | Schedule | Release | Ledger,
     n: int | None = None,
     *,
-    noise_multiplier: float | None = None,
-    steps: int | None = None,
-    epochs: float | None = None,
     delta: float | None = None,
     claimed_epsilon: float | None = None,
     epsilon: float | None = None,
     claimed_delta: float | None = None,
     adjacency: str | None = None,
-    mechanism: str | OwnMechanism = "gaussian",
-    denominator: str = "fixed",
-    group: Group = 1,
     width: float | None = None,
     effort: float | None = work.EFFORT,
     time_limit: float | None = None,
     quick: bool = False,
+    **described: Unpack[ReleaseKeywords],
 ) -> Check:
     """Say whether `claimed_epsilon` holds at `delta`, or `claimed_delta` at `epsilon`.
 
@@ -137,25 +132,14 @@ def check(
     at = {"epsilon": epsilon, "delta": delta}
     claimed = _claimed(claimed_epsilon, claimed_delta, at)
     if isinstance(source, Ledger):
-        given: dict[str, object] = {
-            "n": n,
-            "noise_multiplier": noise_multiplier,
-            "steps": steps,
-            "epochs": epochs,
-            "group": None if group == 1 else group,
-        }
+        given = {"n": n, **described}
         if extra := [name for name, value in given.items() if value is not None]:
             raise ArgumentError(
                 f"a ledger already holds its releases, got {extra[0]} as well; drop it"
             )
         releases = list(source)
-    elif noise_multiplier is None and isinstance(mechanism, str):
-        raise ArgumentError("a sampler needs a noise_multiplier, got none; give it")
     else:
-        release = Release.of(
-            source, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
-        )
-        releases = [release]
+        releases = [Release.of(source, n, **described)]
     if width is not None:
         width = checks.real("width", width, above=0)
     question = Question(releases, adjacency, width, effort, time_limit, quick)

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,13 +15,12 @@ from scipy.special import ndtri_exp
 
 from dpsub import checks
 from dpsub.accounting.engine import work
-from dpsub.accounting.engine.own_mechanism import OwnMechanism
 from dpsub.accounting.engine.pairs import FillerPair, PoissonPair
 from dpsub.accounting.engine.privacy_events import DominatedEvent, Event, PairEvent
 from dpsub.accounting.questions import words
 from dpsub.accounting.questions.account import Account, Proof
 from dpsub.accounting.questions.question import Question, answers
-from dpsub.accounting.release import Group, Release
+from dpsub.accounting.release import Release, ReleaseKeywords
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import Sampler, Schedule
@@ -154,21 +153,16 @@ class Curve(words.ShortText):
 
 
 def curve(
-    sampler: Sampler | Schedule,
+    sampler: Sampler | Schedule | Release,
     n: int | None = None,
     *,
-    noise_multiplier: float | None = None,
-    steps: int | None = None,
-    epochs: float | None = None,
     epsilon: ArrayLike | None = None,
     adjacency: str | None = None,
-    mechanism: str | OwnMechanism = "gaussian",
-    denominator: str = "fixed",
-    group: Group = 1,
     width: float | None = None,
     effort: float | None = work.EFFORT,
     time_limit: float | None = None,
     quick: bool = False,
+    **described: Unpack[ReleaseKeywords],
 ) -> Curve:
     """delta at many epsilons, the errors of all tests, advantage and Gaussian DP, each from both
     sides.
@@ -202,9 +196,7 @@ def curve(
     >>> bool(0.86 < ends.lower < ends.upper < 0.90)  # ... miss the other at least so often
     True
     """
-    release = Release.of(
-        sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
-    )
+    release = Release.of(sampler, n, **described)
     return curve_of(Question([release], adjacency, width, effort, time_limit, quick), epsilon)
 
 

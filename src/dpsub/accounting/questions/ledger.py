@@ -9,14 +9,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Target
-from dpsub.accounting.engine.own_mechanism import OwnMechanism
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.questions import words
 from dpsub.accounting.questions.account import Account, Proof, relation_of
@@ -27,7 +26,14 @@ from dpsub.accounting.questions.question import Question
 from dpsub.accounting.questions.search import Calibration, Goal, least_noise, most_steps
 from dpsub.accounting.questions.selection import NumberOfRuns, Selection, select_of
 from dpsub.accounting.questions.statement import Statement
-from dpsub.accounting.release import Group, Release, as_plain, of_plain
+from dpsub.accounting.release import (
+    CalibratedKeywords,
+    MechanismKeywords,
+    Release,
+    ReleaseKeywords,
+    as_plain,
+    of_plain,
+)
 from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
 from dpsub.files import locked, read_json, save_file, writable
 from dpsub.relations import Relation
@@ -83,17 +89,12 @@ class Ledger(words.ShortText):
 
     def record(
         self,
-        sampler: Sampler | Schedule,
+        sampler: Sampler | Schedule | Release,
         n: int | None = None,
         *,
-        noise_multiplier: float | None = None,
-        steps: int | None = None,
-        epochs: float | None = None,
-        mechanism: str | OwnMechanism = "gaussian",
-        denominator: str = "fixed",
-        group: Group = 1,
         sample: str | None = None,
         name: str | None = None,
+        **described: Unpack[ReleaseKeywords],
     ) -> None:
         """Enter releases of one kind into this ledger, with parameters as in `account`.
 
@@ -111,42 +112,24 @@ class Ledger(words.ShortText):
         UnsupportedError
             If an earlier release names the same sample: what has been drawn is fresh once.
         """
-        release = Release.of(
-            sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, sample, group
-        )
+        release = Release.of(sampler, n, sample=sample, **described)
         self._enter(release, name)
 
     def add(
         self,
-        sampler: Sampler | Schedule,
+        sampler: Sampler | Schedule | Release,
         n: int | None = None,
         *,
-        noise_multiplier: float | None = None,
-        steps: int | None = None,
-        epochs: float | None = None,
-        mechanism: str | OwnMechanism = "gaussian",
-        denominator: str = "fixed",
-        group: Group = 1,
         sample: str | None = None,
         name: str | None = None,
+        **described: Unpack[ReleaseKeywords],
     ) -> Self:
         """A new ledger with these releases as well; this one stays as it is. Parameters and errors
         as of `record`."""
         longer = type(self)()
         longer._releases, longer._names = [*self._releases], [*self._names]
         longer._stored = self._stored
-        longer.record(
-            sampler,
-            n,
-            noise_multiplier=noise_multiplier,
-            steps=steps,
-            epochs=epochs,
-            mechanism=mechanism,
-            denominator=denominator,
-            group=group,
-            sample=sample,
-            name=name,
-        )
+        longer.record(sampler, n, sample=sample, name=name, **described)
         return longer
 
     @property
@@ -263,20 +246,15 @@ class Ledger(words.ShortText):
 
     def would_exceed(
         self,
-        sampler: Sampler | Schedule,
+        sampler: Sampler | Schedule | Release,
         n: int | None = None,
         *,
-        noise_multiplier: float | None = None,
         epsilon: float,
         delta: float,
-        steps: int | None = None,
-        epochs: float | None = None,
-        mechanism: str | OwnMechanism = "gaussian",
-        denominator: str = "fixed",
-        group: Group = 1,
         adjacency: str | None = None,
         effort: float | None = work.EFFORT,
         time_limit: float | None = None,
+        **described: Unpack[ReleaseKeywords],
     ) -> bool:
         """Whether these releases, after all that were entered, are *not* proved to stay within
         (epsilon, delta).
@@ -286,66 +264,50 @@ class Ledger(words.ShortText):
         proved = self.epsilon_with(
             sampler,
             n,
-            noise_multiplier=noise_multiplier,
             epsilon=epsilon,
             delta=delta,
-            steps=steps,
-            epochs=epochs,
-            mechanism=mechanism,
-            denominator=denominator,
-            group=group,
             adjacency=adjacency,
             effort=effort,
             time_limit=time_limit,
+            **described,
         )
         return proved > epsilon
 
     def epsilon_with(
         self,
-        sampler: Sampler | Schedule,
+        sampler: Sampler | Schedule | Release,
         n: int | None = None,
         *,
-        noise_multiplier: float | None = None,
         epsilon: float,
         delta: float,
-        steps: int | None = None,
-        epochs: float | None = None,
-        mechanism: str | OwnMechanism = "gaussian",
-        denominator: str = "fixed",
-        group: Group = 1,
         adjacency: str | None = None,
         effort: float | None = work.EFFORT,
         time_limit: float | None = None,
+        **described: Unpack[ReleaseKeywords],
     ) -> float:
         """The proved epsilon of these releases after all that were entered, which `would_exceed`
         compares with the budget; infinite if the budget of work proved none. Nothing is entered."""
-        release = Release.of(
-            sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
-        )
+        release = Release.of(sampler, n, **described)
         with work.metered(work.effort(effort), time_limit):
             return self._upper([release], _target(epsilon, delta), adjacency)
 
     def steps_left(
         self,
-        sampler: Sampler | Schedule,
+        sampler: Sampler | Schedule | Release,
         n: int | None = None,
         *,
         noise_multiplier: float | None = None,
         epsilon: float,
         delta: float,
-        mechanism: str | OwnMechanism = "gaussian",
-        denominator: str = "fixed",
-        group: Group = 1,
         adjacency: str | None = None,
         effort: float | None = work.EFFORT,
         time_limit: float | None = None,
+        **described: Unpack[MechanismKeywords],
     ) -> int:
         """The largest number of such releases (steps of whole epochs of a schedule), after all that
         were entered, that was proved to stay within (epsilon, delta); a thousandth more of them is
         not proved, or was not in the time. Parameters as in `record` and `account`."""
-        release = Release.of(
-            sampler, n, noise_multiplier, mechanism=mechanism, denominator=denominator, group=group
-        )
+        release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, **described)
         target = _target(epsilon, delta)
         with work.metered(work.effort(effort), time_limit):
             if self._upper([release], target, adjacency) > epsilon:
@@ -359,20 +321,16 @@ class Ledger(words.ShortText):
 
     def calibrate(
         self,
-        sampler: Sampler | Schedule,
+        sampler: Sampler | Schedule | Release,
         n: int | None = None,
         *,
         epsilon: float,
         delta: float,
-        steps: int | None = None,
-        epochs: float | None = None,
-        mechanism: str | OwnMechanism = "gaussian",
-        denominator: str = "fixed",
-        group: Group = 1,
         adjacency: str | None = None,
         accuracy: float = _ACCURACY,
         effort: float | None = work.EFFORT,
         time_limit: float | None = None,
+        **described: Unpack[CalibratedKeywords],
     ) -> Calibration:
         """Find a noise multiplier of further releases with which all together are proved (epsilon,
         delta)-DP.
@@ -380,7 +338,7 @@ class Ledger(words.ShortText):
         Parameters, answer and errors as of `dpsub.calibrate`; UnsupportedError also if what was
         entered exceeds the target already.
         """
-        release = Release.of(sampler, n, 1.0, steps, epochs, mechanism, denominator, group=group)
+        release = Release.to_calibrate(sampler, n, **described)
         target = _target(epsilon, delta)
         with work.metered(work.effort(effort), time_limit):
             spent = self._upper([], target, adjacency) if self._releases else 0.0

@@ -183,7 +183,9 @@ def from_loader(
             if windowed
             else "a fixed order of the records"
         )
-    release = replace(Release.of(schedule, n, noise, epochs=epochs), one_sided=windowed)
+    release = replace(
+        Release.of(schedule, n, noise_multiplier=noise, epochs=epochs), one_sided=windowed
+    )
     return LoaderRun((release,), "zero_out", (*notes, _FIXED_SIZE, *[_ONE_SIDED] * windowed))
 
 

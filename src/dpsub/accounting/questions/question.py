@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,11 +16,10 @@ from dpsub import checks
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.composition import Composition
-from dpsub.accounting.engine.own_mechanism import OwnMechanism
 from dpsub.accounting.engine.privacy_events import PairEvent
 from dpsub.accounting.questions.account import WIDTH_REASONS, Account, Proof, given, joined
 from dpsub.accounting.questions.words import Asked
-from dpsub.accounting.release import Group, Release
+from dpsub.accounting.release import Release, ReleaseKeywords
 from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.errors import ArgumentError
 from dpsub.relations import relation_named
@@ -35,32 +34,29 @@ TIGHT_GOES = (
 
 
 def account(
-    sampler: Sampler | Schedule,
+    sampler: Sampler | Schedule | Release,
     n: int | None = None,
     *,
-    noise_multiplier: float | None = None,
-    steps: int | None = None,
-    epochs: float | None = None,
     epsilon: ArrayLike | None = None,
     delta: ArrayLike | None = None,
     adjacency: str | None = None,
-    mechanism: str | OwnMechanism = "gaussian",
-    denominator: str = "fixed",
-    group: Group = 1,
     variant: str = "rigorous",
     width: float | None = None,
     effort: float | None = work.EFFORT,
     time_limit: float | None = None,
     quick: bool = False,
     tight: bool | None = None,
+    **described: Unpack[ReleaseKeywords],
 ) -> Account:
     """Bound delta at `epsilon`, or epsilon at `delta`, of many releases from samples, from above
     and below.
 
     Parameters
     ----------
-    sampler : Sampler or Schedule
-        The sampler, drawn again at every step; or the schedule, drawn again for every epoch.
+    sampler : Sampler, Schedule or Release
+        The sampler, drawn again at every step; or the schedule, drawn again for every epoch. Or a
+        `Release`, which says itself what `n`, `noise_multiplier`, `steps`, `mechanism`,
+        `denominator` and `group` are.
     n : int, optional
         Number of records; Poisson sampling, and schedules that do not depend on it, need none.
         Under add_remove it is that of the smaller data set; both have the same number of steps.
@@ -135,9 +131,7 @@ def account(
     True
     """
     quick = first_bound_only(quick, tight)
-    release = Release.of(
-        sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
-    )
+    release = Release.of(sampler, n, **described)
     question = Question([release], adjacency, width, effort, time_limit, quick)
     if checks.one_of("variant", variant, VARIANTS) == "rigorous":
         return question.account(epsilon, delta)

@@ -19,7 +19,7 @@ from dpsub.accounting.questions import words
 from dpsub.accounting.questions.account import Proof
 from dpsub.accounting.questions.fast_search import Needed, first_needed, needed, tightened
 from dpsub.accounting.questions.search import Goal
-from dpsub.accounting.release import Group, Release
+from dpsub.accounting.release import Group, Release, group_text
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation, relation_named
 from dpsub.sampling import Schedule
@@ -258,7 +258,7 @@ def recommend(
     question = (
         f"epsilon {words.near(epsilon)} at delta {words.near(delta)}, "
         f"{words.plural(epochs, 'epoch')} of batches of {m:,} out of {n:,} records"
-        f"{words.group_text(group)}"
+        f"{group_text(group)}"
     )
     elsewhere = {
         name: relations

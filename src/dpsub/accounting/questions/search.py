@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from dpsub import checks
 from dpsub.accounting.engine import work
@@ -37,7 +37,7 @@ from dpsub.accounting.questions.account import (
     stopped_by,
 )
 from dpsub.accounting.questions.question import first_bound_only
-from dpsub.accounting.release import Group, Release
+from dpsub.accounting.release import CalibratedKeywords, Group, MechanismKeywords, Release
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
@@ -152,22 +152,18 @@ class Largest(words.OnAccount):
 
 
 def calibrate(
-    sampler: Sampler | Schedule,
+    sampler: Sampler | Schedule | Release,
     n: int | None = None,
     *,
     epsilon: float,
     delta: float,
-    steps: int | None = None,
-    epochs: float | None = None,
     adjacency: str | None = None,
-    mechanism: str = "gaussian",
-    denominator: str = "fixed",
-    group: Group = 1,
     accuracy: float = _ACCURACY,
     effort: float | None = work.EFFORT,
     time_limit: float | None = None,
     quick: bool = False,
     tight: bool | None = None,
+    **described: Unpack[CalibratedKeywords],
 ) -> Calibration:
     """Find a noise multiplier for which the releases are proved (epsilon, delta)-DP.
 
@@ -213,8 +209,7 @@ def calibrate(
     >>> calibration.refuted < calibration.noise_multiplier    # refuted at this and less
     True
     """
-    # the noise multiplier is what is searched for: 1 stands for it
-    release = Release.of(sampler, n, 1.0, steps, epochs, mechanism, denominator, group=group)
+    release = Release.to_calibrate(sampler, n, **described)
     quick = first_bound_only(quick, tight)
     goal = Goal(epsilon, delta, adjacency, accuracy)
     with work.metered(work.effort(effort), time_limit):
@@ -253,19 +248,17 @@ def _explained(found: Calibration, *, may_tighten: bool) -> Calibration:
 
 
 def largest_steps(
-    sampler: Sampler | Schedule,
+    sampler: Sampler | Schedule | Release,
     n: int | None = None,
     *,
-    noise_multiplier: float,
+    noise_multiplier: float | None = None,
     epsilon: float,
     delta: float,
     adjacency: str | None = None,
-    mechanism: str = "gaussian",
-    denominator: str = "fixed",
-    group: Group = 1,
     accuracy: float = _ACCURACY,
     effort: float | None = work.EFFORT,
     time_limit: float | None = None,
+    **described: Unpack[MechanismKeywords],
 ) -> Largest:
     """Find how many releases, or epochs of a schedule, are proved (epsilon, delta)-DP together.
 
@@ -284,9 +277,7 @@ def largest_steps(
     ArgumentError, UnsupportedError, NumericalError
         As `dpsub.calibrate`; UnsupportedError if a single release exceeds the target.
     """
-    release = Release.of(
-        sampler, n, noise_multiplier, mechanism=mechanism, denominator=denominator, group=group
-    )
+    release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, **described)
     goal = Goal(epsilon, delta, adjacency, accuracy)
     with work.metered(work.effort(effort), time_limit):
         return most_steps(release, (), goal)

@@ -12,18 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Unpack
 
 import numpy as np
 
 from dpsub import checks
 from dpsub.accounting.engine import work
-from dpsub.accounting.engine.own_mechanism import OwnMechanism
 from dpsub.accounting.questions import words
 from dpsub.accounting.questions.account import Account, crossed, joined
 from dpsub.accounting.questions.export import ComposedLaw, laws_of
 from dpsub.accounting.questions.question import Question
-from dpsub.accounting.release import Group, Release
+from dpsub.accounting.release import Release, ReleaseKeywords
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
@@ -260,24 +259,19 @@ class Selection(Account):
 
 
 def select(
-    sampler: Sampler | Schedule,
+    sampler: Sampler | Schedule | Release,
     n: int | None = None,
     *,
-    noise_multiplier: float | None = None,
     runs_mean: float,
     distribution: str = "geometric",
     shape: float | None = None,
-    steps: int | None = None,
-    epochs: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     adjacency: str | None = None,
-    mechanism: str | OwnMechanism = "gaussian",
-    denominator: str = "fixed",
-    group: Group = 1,
     effort: float | None = None,
     time_limit: float | None = None,
     quick: bool = False,
+    **described: Unpack[ReleaseKeywords],
 ) -> Selection:
     """Bound delta at `epsilon`, or epsilon at `delta`, of the best of a random number of runs.
 
@@ -314,9 +308,7 @@ def select(
     >>> best.kind, once.upper < best.lower < best.upper < 3 * once.upper
     ('bounds', True)
     """
-    release = Release.of(
-        sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
-    )
+    release = Release.of(sampler, n, **described)
     question = Question([release], adjacency, None, effort, time_limit, quick)
     return select_of(question, NumberOfRuns(distribution, runs_mean, shape), epsilon, delta)
 

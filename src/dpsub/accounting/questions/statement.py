@@ -25,14 +25,13 @@ from dpsub.accounting.questions.curve import curve_of
 from dpsub.accounting.questions.question import Question
 from dpsub.accounting.questions.words import (
     delta_of_one_record,
-    described,
     down,
     near,
     percent,
     up,
     without_attack,
 )
-from dpsub.accounting.release import Release
+from dpsub.accounting.release import Release, described
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.relations import Relation

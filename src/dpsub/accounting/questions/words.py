@@ -7,7 +7,6 @@ conditions and data sets, are those of `dpsub ... --explain`.
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import math
 import re
@@ -22,7 +21,6 @@ from dpsub.relations import Relation
 
 if TYPE_CHECKING:
     from dpsub.accounting.release import Group, Release
-    from dpsub.sampling import Sampler, Schedule
 
 Line = tuple[str, "str | Sequence[str]"]
 """A name and its value; several values stand below each other."""
@@ -202,47 +200,12 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def described(sampler: Sampler | Schedule, n: int | None) -> str:
-    """The sampler with its sizes, as a reader expects it: WOR(n = 100, m = 10)."""
-    parts = [] if n is None else [f"n = {n}"]
-    for field in dataclasses.fields(sampler):  # type: ignore[arg-type]
-        if field.name == "n" and n is not None:
-            continue
-        value = getattr(sampler, field.name)
-        if value is None or value is False:
-            continue
-        if value is True:
-            parts.append(field.name)
-        elif field.name == "chain":
-            parts += [
-                f"{s.kind}:{_exact(s.rate if s.kind == 'poisson' else s.size)}" for s in value
-            ]
-        else:
-            parts.append(f"{field.name} = {_exact(value)}")
-    return f"{sampler.label}({', '.join(parts)})"
-
-
-def _exact(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.6g}"
-
-
-def release_text(release: Release) -> str:
-    """The releases of one kind."""
-    source = f"{plural(release.steps, 'release')} from {described(release.sampler, release.n)}"
-    noise = str(release.mechanism)
-    if isinstance(release.mechanism, str):
-        # a mechanism of one's own has no multiplier
-        noise += f" noise multiplier {near(release.noise_multiplier)}"
-    stands_for = ", for others that tell at most as much" if release.one_sided else ""
-    return f"{source}, {noise}{group_text(release.group)}{stands_for}"
-
-
 def releases_text(releases: Sequence[Release]) -> str:
     """Releases of several kinds, those of a long ledger counted."""
     if len(releases) > _SHOWN_RELEASES:
         steps = sum(release.steps for release in releases)
         return f"{len(releases)} entries with {steps} releases"
-    return "; ".join(map(release_text, releases))
+    return "; ".join(map(str, releases))
 
 
 def account_text(account: AccountLike) -> Text:
@@ -373,15 +336,6 @@ def relation_of_group(relation: Relation, group: Group) -> str:
     return f"{relation} (up to {group[0]} records of one unit added and {group[1]} removed)"
 
 
-def group_text(group: Group) -> str:
-    """What one unit of privacy holds, in words, where it is more than a record."""
-    if group == 1:
-        return ""
-    if isinstance(group, int):
-        return f", groups of {group} records"
-    return f", groups of {group[0]} records added and {group[1]} removed"
-
-
 class _Grounded(Protocol):
     """What names its theorems."""
 
@@ -507,7 +461,7 @@ def ledger_text(
     for place in places:
         name = names[place]
         called = "" if name is None else f"{name}: "
-        lines.append((f"entry {place + 1}", f"{called}{release_text(releases[place])}"))
+        lines.append((f"entry {place + 1}", f"{called}{releases[place]}"))
     if adjacency is not None:
         lines.append(("relation", relation_of_group(adjacency, _group_of(releases))))
     return Text(title, lines)

@@ -505,8 +505,8 @@ def _of_one(release: Release, more: int) -> Release:
     return Release.of(
         release.sampler,
         n,
-        release.noise_multiplier,
-        steps,
+        noise_multiplier=release.noise_multiplier,
+        steps=steps,
         mechanism=release.mechanism,
         denominator=release.denominator,
     )
