@@ -167,7 +167,7 @@ def test_claims_of_delta_and_of_kinds_without_attack() -> None:
         ({"delta": 0.0, "claimed_epsilon": 1.0}, "delta must be above 0"),
         (
             {"delta": 1e-5, "claimed_epsilon": 1.0, "noise_multiplier": None},
-            "a sampler needs a noise_multiplier",
+            "a noise_multiplier is needed, got none",
         ),
     ],
 )
