@@ -109,7 +109,7 @@ def asked(board: Board) -> Iterator[Question]:
         t = board.sized(100, 20)
         bounds = Peer(
             "random_allocation",
-            lambda k=k, times=times, t=t: peers.bounds_allocation(t, k, 2.0, times, DELTA),
+            lambda k=k, times=times, t=t: peers.upper_allocation(t, k, 2.0, times, DELTA),
         )
         yield Question(
             f"random allocation, {k} of {t}, {times} epochs",
