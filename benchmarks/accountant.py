@@ -441,7 +441,7 @@ def start(board: Board) -> None:
     asked = (
         ("poisson", ["--rate", ".01", "--noise-multiplier", "1"], 1.0),
         ("wor", [*wor, "--quick"], 1.0),
-        # refined for the 3 seconds of the default time limit at most
+        # refined within the default budget of work
         ("wor", wor, 4.0),
     )
     for name, options, most in asked:

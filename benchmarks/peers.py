@@ -10,16 +10,20 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 from dp_accounting import (
     GaussianDpEvent,
+    NeighboringRelation,
     PoissonSampledDpEvent,
+    SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
     calibrate_dp_mechanism,
 )
 from dp_accounting.pld import PLDAccountant, pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.rdp import RdpAccountant
 from prv_accountant import PRVAccountant
 from prv_accountant.privacy_random_variables import (
     PoissonSubsampledGaussianMechanism,
@@ -44,6 +48,30 @@ def gaussian_upper(
         sampling_prob=q,
         neighboring_relation=_relation(replace),
     )
+
+
+def ends_of(
+    kinds: list[tuple[float, float, int]], delta: float, *, replace: bool = False
+) -> tuple[float, float]:
+    """dp-accounting's two bounds of epsilon for steps of several kinds: noise, rate, number."""
+    low, high = (
+        reduce(
+            lambda one, other: one.compose(other),
+            [bound(s, q, replace=replace).self_compose(k) for s, q, k in kinds],
+        ).get_epsilon_for_delta(delta)
+        for bound in (gaussian_lower, gaussian_upper)
+    )
+    return float(low), float(high)
+
+
+def upper_without_replacement(
+    n: int, m: int, s: float, k: int, delta: float
+) -> tuple[float, float]:
+    """dp-accounting's Renyi bound for samples without replacement, a record replaced: an upper end
+    alone. Replacing a record moves a sum by 2 C, so that the noise is s / 2 in its units."""
+    step = SampledWithoutReplacementDpEvent(n, m, GaussianDpEvent(s / 2))
+    accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
+    return math.nan, float(accountant.compose(step, k).get_epsilon(delta))
 
 
 def poisson_noise(q: float, k: int, *, epsilon: float, delta: float) -> float:
@@ -238,6 +266,21 @@ def interval_allocation(
         delta=delta, sigma=noise_multiplier, num_steps=t, num_epochs=epochs
     )
     return float(low), float(high)
+
+
+def upper_allocation(
+    t: int, k: int, noise_multiplier: float, epochs: int, delta: float
+) -> tuple[float, float]:
+    """random-allocation's best upper bound of epsilon for k of t; its lower bounds are those of one
+    epoch and k = 1 alone."""
+    from random_allocation.comparisons.structs import PrivacyParams, SchemeConfig
+    from random_allocation.random_allocation_scheme.combined import allocation_epsilon_combined
+
+    asked = PrivacyParams(
+        sigma=noise_multiplier, num_steps=t, num_selected=k, num_epochs=epochs, delta=delta
+    )
+    orders = SchemeConfig(allocation_direct_alpha_orders=list(range(2, 61)))
+    return math.nan, float(allocation_epsilon_combined(asked, orders))
 
 
 def drawn_allocation(

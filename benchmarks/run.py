@@ -19,6 +19,7 @@ import importance
 import learning
 import numpy as np
 import plain_loops
+import questions
 import recycling
 import scale
 from board import Board
@@ -198,6 +199,7 @@ def main() -> int:
     arguments = parser.parse_args()
     board = Board(short=arguments.short)
     accountant.accountant(board, quick=arguments.quick)
+    questions.questions(board)
     recycling.recycling(board)
     draws(board)
     growth(board)

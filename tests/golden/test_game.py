@@ -129,7 +129,7 @@ def test_a_tight_upper_end_lies_between_both(steps: int) -> None:
         "noise_multiplier": 4.0,
         "steps": steps,
         "delta": 1e-5,
-        "width": 0.03 * row["lower"],
+        "width": 0.01 * row["lower"],
         "quick": False,
     }
     assert (

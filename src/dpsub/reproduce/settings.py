@@ -126,6 +126,9 @@ NoiseMultiplier = Annotated[
     Field(ge=0.05, description="Scale of the noise on the sum over the norm bound of one record."),
 ]
 Releases = Annotated[int, Field(ge=1, le=1_000_000_000, description="Number of composed releases.")]
+Effort = Annotated[
+    float, Field(gt=0, description="Work that one answer may take, as in `dpsub account --effort`.")
+]
 Iterations = Annotated[int, Field(ge=1, le=10_000_000, description="Steps T of DP-SGD.")]
 LearningRate = Annotated[Positive, Field(description="Step size of DP-SGD.")]
 Replicates = Annotated[int, Field(ge=1, le=10_000_000, description="Independent repetitions.")]

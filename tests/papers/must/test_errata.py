@@ -124,7 +124,7 @@ def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(
         and asked.release.denominator == "fixed"
     )
     statistic = "delta_with_a_fixed_denominator" if fixed_poisson else STATISTICS[asked.table]
-    found = ProvedComposition().answer(None, asked)
+    found = ProvedComposition().answer(typed("proved_composition"), asked)
     for side, name in (("lower", "attack"), ("upper", "proved")):
         try:
             shown = LookUp(kept).number(

@@ -48,7 +48,7 @@ def test_an_attack_that_attains_nothing_leaves_the_first_bounds() -> None:
     asked = proved.ProvedSteps.questions(settings)
     question = next(each for each in asked if each.sampler == "must_ow")
     answer = proved.ProvedSteps().answer(settings, question)
-    assert answer["attack"] == 0 and answer["kind"] == "bounds"
+    assert answer["attack"] == 0 and answer["kind"] == "upper"
 
 
 def test_the_noise_of_table8_is_in_units_of_the_clipping_bound() -> None:

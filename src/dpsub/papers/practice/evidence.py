@@ -6,13 +6,16 @@ from functools import cache
 
 import dpsub
 
+EFFORT = 1.0
+"""Work that each answer may take."""
+
 
 @cache
 def small_batches() -> dpsub.Account:
     """Return both bounds on epsilon for 128 samples of 16 of 1,000 records, noise multiplier 1."""
     # The first case of erratum P1.
     return dpsub.account(
-        dpsub.Wor(16), 1000, noise_multiplier=1, steps=128, delta=1e-6, effort=None, quick=True
+        dpsub.Wor(16), 1000, noise_multiplier=1, steps=128, delta=1e-6, effort=EFFORT
     )
 
 
@@ -33,8 +36,7 @@ def attained_by_one_sum() -> float:
         steps=1,
         delta=1e-5,
         adjacency="substitute",
-        effort=None,
-        quick=True,
+        effort=EFFORT,
     ).lower
 
 
@@ -45,6 +47,5 @@ def proved_for_one_sum() -> float:
         steps=1,
         delta=1e-5,
         adjacency="substitute",
-        effort=None,
-        quick=True,
+        effort=EFFORT,
     ).upper

@@ -37,6 +37,7 @@ from dpsub.reproduce import published
 from dpsub.reproduce.experiment import Grid, Run
 from dpsub.reproduce.settings import (
     Delta,
+    Effort,
     ExperimentSettings,
     Listed,
     NoiseMultiplier,
@@ -135,6 +136,7 @@ class PracticeShuffling(Grid):
         grid: Several[Epochs] = Field(SHUFFLED, description="Sizes of epochs.")
         noise_multipliers: Listed[NoiseMultiplier] = NOISES
         delta: Delta = 1e-5
+        effort: Effort = 1
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         for training in settings.grid:
@@ -150,8 +152,7 @@ class PracticeShuffling(Grid):
                     # Numerical accuracy only: proof and attack of shuffling are apart for other
                     # reasons.
                     "width": 0.005,
-                    "effort": None,
-                    "quick": True,
+                    "effort": settings.effort,
                 }
                 account = dpsub.account(shuffle, training.n, epochs=training.epochs, **question)
                 # What is reported for shuffled batches in practice: Poisson sampling at the

@@ -10,6 +10,8 @@ from dpsub.papers.tournament.settings import Tuning, cell_of, needed
 
 N, M, EPOCHS, DELTA = 1_000, 20, 10, 1e-5
 """One training, of Poisson batches under zero_out."""
+EFFORT = 1.0
+"""Work that each answer may take."""
 
 
 def runs() -> int:
@@ -33,8 +35,7 @@ def _best(target: float, distribution: str) -> dpsub.Account:
         epochs=EPOCHS,
         delta=DELTA,
         adjacency="zero_out",
-        effort=None,
-        quick=True,
+        effort=EFFORT,
     )
 
 
@@ -56,6 +57,5 @@ def all_released(target: float) -> float:
         epochs=runs() * EPOCHS,
         delta=DELTA,
         adjacency="zero_out",
-        effort=None,
-        quick=True,
+        effort=EFFORT,
     ).upper

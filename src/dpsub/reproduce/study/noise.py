@@ -36,8 +36,13 @@ def needed(cell: Cell) -> Needed:
 
 
 @lru_cache(maxsize=4096)
-def calibrated(cell: Cell) -> Needed:
+def calibrated(cell: Cell, effort: float | None = None) -> Needed:
     """Return the noise of a cell by the full bounds, the tight one where the cell says so.
+
+    Parameters
+    ----------
+    effort : float, optional
+        Work that the tight bound may take; by default as much as `ACCURACY` takes.
 
     Raises
     ------
@@ -53,7 +58,7 @@ def calibrated(cell: Cell) -> Needed:
         adjacency=cell.adjacency,
         accuracy=ACCURACY,
         quick=not cell.tight,
-        effort=None,
+        effort=effort,
     )
     # a sampler without a known attack has no noise that is refuted
     necessary = calibration.refuted or 0.0

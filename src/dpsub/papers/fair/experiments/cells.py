@@ -25,8 +25,9 @@ VARIANTS = ("rigorous", "consistent")
 """Noise is proved to meet the target under `substitute`; or the papers' pair meets it, which is no
 guarantee."""
 _SAME_LAW = {"must_oo": "wor", "must_wo": "wr"}
-_TIGHT = ("wor",)
-"""Samplers whose noise the tight bound proves, in a second or two."""
+_TIGHT: dict[str, float | None] = {"wor": None, "wr": 2.0}
+"""Samplers whose noise the tight bound proves, and the work that a target may take: None for as
+much as its accuracy takes. For several stages the tight bound is no closer than the first one."""
 _ZEROED = ("poisson", "wor")
 """Samplers whose bound under zero-out is found fast enough for a grid."""
 
@@ -220,7 +221,8 @@ def _of_its_law(cell: Cell) -> Cell:
 def _calibrate(cell: Cell) -> Calibrated:
     if cell.variant == "rigorous":
         # The tight bound is worth its seconds where it lowers the noise.
-        proved = noise.calibrated(replace(cell, tight=cell.sampler in _TIGHT))
+        is_tight = cell.sampler in _TIGHT
+        proved = noise.calibrated(replace(cell, tight=is_tight), _TIGHT.get(cell.sampler))
         known = Calibrated(*proved)
     else:
         # The pair chooses the noise; the bound for that noise stands next to it.

@@ -62,7 +62,7 @@ class FairNoise(Experiment):
     column `replicate`.
 
     Variants: `rigorous` is proved, under substitution of a record for all samplers, by the tight
-    bound for sampling without replacement; `consistent` is noise by the papers'
+    bound for samples with and without replacement; `consistent` is noise by the papers'
     pair, with the bounds that are proved for this noise. The noise under the other adjacency
     relations is the same for both.
     """

@@ -219,10 +219,15 @@ class Accounts(Questions):
     def both_ends(
         self, settings: Any, question: CompositionQuestion, known: dict[str, Any]
     ) -> Account:
-        """Return the first bounds from both sides."""
+        """Return the bounds from both sides, refined as far as their effort takes them."""
         return Ledger([question.release]).account(
-            adjacency=question.adjacency, effort=None, quick=True, **known
+            adjacency=question.adjacency, effort=self.effort(settings, question), **known
         )
+
+    @staticmethod
+    def effort(settings: Any, question: CompositionQuestion) -> float:
+        """Return the work that the bounds of a question may take."""
+        return float(settings.effort)
 
     def answer(self, settings: Any, question: CompositionQuestion) -> dict[str, Any]:
         release, given = question.release, question.given
@@ -280,9 +285,18 @@ class ProvedComposition(Accounts):
         parts: s.Parts = 4
         table8: Table8 = Field(Table8(), description="Settings of Table 8.")
         figure_s2: FigureS2 = Field(FigureS2(), description="Settings of Figure S2.")
+        effort: s.Effort = 1
+        effort_to_cite: s.Effort = Field(
+            40, description="Of the rows of Table 8 at the stated noise, which pages cite."
+        )
 
         def check(self) -> None:
             ProvedComposition.questions(self)
+
+    @staticmethod
+    def effort(settings: Any, question: CompositionQuestion) -> float:
+        is_cited = question.table == "table8"
+        return float(settings.effort_to_cite if is_cited else settings.effort)
 
     @staticmethod
     def questions(settings: Settings) -> list[CompositionQuestion]:
@@ -347,12 +361,13 @@ class ProvedSteps(Accounts):
     def both_ends(
         self, settings: Any, question: CompositionQuestion, known: dict[str, Any]
     ) -> Account:
-        first = super().both_ends(settings, question, known)
+        ledger = Ledger([question.release])
+        first = ledger.account(adjacency=question.adjacency, effort=None, quick=True, **known)
         # where the attack attains nothing no width is relative to it
         if first.kind == "exact" or not first.lower > 0:
             return first
         # a width, and as much work as it takes
-        return Ledger([question.release]).account(
+        return ledger.account(
             adjacency=question.adjacency,
             effort=None,
             width=settings.width * first.lower,
@@ -464,6 +479,7 @@ class ProvedNoise(Questions):
             (1, 2, 4, 8), description="Targets of epsilon, in nats."
         )
         accuracy: s.Share = Field(0.01, description="Relative accuracy of the noise.")
+        effort: s.Effort = 4
         samplers: s.Samplers = FIVE
 
         def check(self) -> None:
@@ -491,8 +507,7 @@ class ProvedNoise(Questions):
             steps=steps,
             adjacency=adjacency,
             accuracy=accuracy,
-            effort=None,
-            quick=True,
+            effort=settings.effort,
         )
 
         def of_pair(scale: float) -> float:
@@ -620,7 +635,7 @@ class PeerCase(s.Closed):
         "substitute", description="Which data sets are neighbours."
     )
     width: s.Positive = Field(
-        0.002, description="Accuracy of each end that this package is asked for."
+        0.002, description="Distance of both ends that this package is asked for."
     )
     prv_error: s.Positive = Field(
         0.01, description="Error of epsilon that prv-accountant is asked for."
@@ -642,7 +657,7 @@ class Comparison:
     ask: Callable[[], Interval]
 
 
-def tools(case: PeerCase, delta: float) -> Iterator[Comparison]:
+def tools(case: PeerCase, delta: float, effort: float) -> Iterator[Comparison]:
     """Yield what answers a case: this package, then the others that know its sampler and relation.
 
     The Rényi accountant is asked twice: with the noise in units of the bound C of one record, and
@@ -666,8 +681,7 @@ def tools(case: PeerCase, delta: float) -> Iterator[Comparison]:
             delta=delta,
             adjacency=adjacency,
             width=case.width,
-            effort=None,
-            quick=True,
+            effort=effort,
         )
         return answer.lower, answer.upper
 
@@ -726,6 +740,7 @@ class PeerBounds(Questions):
     class Settings(s.ExperimentSettings):
         parts: s.Parts = 2
         delta: s.Delta = 1e-5
+        effort: s.Effort = 1
         cases: s.Several[PeerCase] = Field(
             (
                 PeerCase(
@@ -756,7 +771,11 @@ class PeerBounds(Questions):
 
     @staticmethod
     def questions(settings: Settings) -> list[Comparison]:
-        return [comparison for case in settings.cases for comparison in tools(case, settings.delta)]
+        return [
+            comparison
+            for case in settings.cases
+            for comparison in tools(case, settings.delta, settings.effort)
+        ]
 
     def answer(self, settings: Settings, question: Comparison) -> dict[str, Any]:
         facts = question.case.model_dump(exclude={"width", "prv_error"})
