@@ -88,6 +88,11 @@ SAMPLERS: dict[str, tuple[str, Any, int | None]] = {
         sampling.CyclicPoisson(0.1, 4),
         None,
     ),
+    "drop_last": (
+        "shuffle --n 62 --m 6 --drop-last",
+        sampling.Shuffle(6, drop_last=True),
+        62,
+    ),
     "t": ("random_allocation --t 8", sampling.RandomAllocation(8), None),
     "k": ("random_allocation --t 8 --k 2", sampling.RandomAllocation(8, 2), None),
 }

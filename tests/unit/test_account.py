@@ -7,17 +7,19 @@ import ast
 import inspect
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
 
 import dpsub
 from dpsub import threads
+from dpsub.accounting import release
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.privacy_events import DominatedEvent
@@ -210,8 +212,14 @@ def test_what_is_offered_is_what_is_typed() -> None:
 def test_every_parameter_is_explained(name: str) -> None:
     offered = getattr(dpsub, name)
     documented = inspect.getdoc(offered) or ""
-    for parameter in inspect.signature(offered).parameters:
-        assert parameter in documented, parameter
+    for parameter in inspect.signature(offered).parameters.values():
+        names = [parameter.name]
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            described = re.search(r"\w+Keywords", str(parameter.annotation))
+            assert described is not None
+            names = list(get_type_hints(getattr(release, described[0])))
+        for name in names:
+            assert name in documented, name
     assert ">>> dpsub" in documented or "= dpsub." in documented
 
 

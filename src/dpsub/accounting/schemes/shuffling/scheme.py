@@ -35,7 +35,6 @@ from dpsub.accounting.schemes.case import (
 from dpsub.accounting.schemes.conditions import conditions_of
 from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStepEvent, hidden_step
 from dpsub.accounting.schemes.shuffling.largest_step import LargestStep
-from dpsub.accounting.schemes.without_replacement import without_replacement
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.chains import Wor
@@ -71,7 +70,9 @@ def shuffling(release: Release, relation: Relation) -> Case:
     steps = schedule.steps_per_epoch(n)
     in_steps = steps * schedule.m / n if schedule.drop_last else 1.0
     if steps == 1 and in_steps < 1:
-        # what is not dropped is a sample without replacement
+        # what is not dropped is a sample without replacement, which other epochs need not load
+        from dpsub.accounting.schemes.without_replacement import without_replacement
+
         return without_replacement(replace(release, sampler=Wor(schedule.m)), relation)
     needs_gaussian_noise(release)
     is_replaced = relation is Relation.SUBSTITUTE
