@@ -144,8 +144,8 @@ def audit(
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, steps, epochs, adjacency, group
-        As in `dpsub.account`; Gaussian noise on sums or on sums over a fixed number.
+    sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, adjacency, group
+        As in `dpsub.account`; Gaussian noise on sums or on sums over a fixed number alone.
     epsilon : float
         Nats, >= 0.
     draws : int, optional
