@@ -41,7 +41,7 @@ MOST_IN_GROUP = MOST_SLOTS
 
 
 class MechanismKeywords(TypedDict, total=False):
-    """What is released from each sample: keywords that stand for attributes of a `Release`."""
+    """The mechanism on each sample: keywords that stand for attributes of a `Release`."""
 
     mechanism: str | OwnMechanism
     denominator: str
