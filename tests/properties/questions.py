@@ -18,7 +18,8 @@ import numpy as np
 
 import dpsub
 from dpsub.accounting.engine.bracket import Target
-from dpsub.accounting.questions.account import Account, Proof
+from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.release import Release, steps_of
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation

@@ -25,8 +25,9 @@ import pytest
 import dpsub
 from dpsub.accounting.engine import work
 from dpsub.accounting.questions import export, fast_search, ledger
-from dpsub.accounting.questions.account import Account, Proof
+from dpsub.accounting.questions.account import Account
 from dpsub.accounting.questions.fast_search import Needed
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.search import Calibration, Goal
 from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError

@@ -13,7 +13,7 @@ from mpmath import mp, mpf
 
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.games.filler_flip import AdaptiveAttack
-from dpsub.accounting.questions.account import Proof
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.release import Release
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation

@@ -11,7 +11,8 @@ from mpmath import mp, mpf
 
 from dpsub.accounting.engine import pld, work
 from dpsub.accounting.engine.bracket import Target
-from dpsub.accounting.questions.account import Account, Proof
+from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.release import Release
 from dpsub.errors import NumericalError
 from dpsub.sampling import Poisson, Sampler, Wor

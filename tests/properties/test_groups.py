@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 import dpsub
 from dpsub.accounting.engine.bracket import Target
-from dpsub.accounting.questions.account import Proof
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.release import Release
 from dpsub.sampling import Multistage, Sampler
 from tests.few import few

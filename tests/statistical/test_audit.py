@@ -11,8 +11,8 @@ from scipy.stats import binom
 
 from dpsub.accounting.games.static import EpochAttack, StepAttack
 from dpsub.accounting.questions import audit as auditing
-from dpsub.accounting.questions.account import Proof
 from dpsub.accounting.questions.audit import Audit, audit
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.accounting.schemes.case import COVERED, Covered

@@ -52,10 +52,18 @@ class Planted:
             width_met=self.sharp,
         )
 
-    def tightened(self, found: Account, target: Target, width: float | None) -> Account:
-        assert self.tight is not None and width is not None and width > 0
-        self.asked.append("tight")
-        return replace(found, upper=self.tight)
+
+@dataclass
+class PlantedRefinement:
+    """Tightens a planted proof to what is planted."""
+
+    proof: Planted
+    width: float | None
+
+    def tightened(self, found: Account, target: Target) -> Account:
+        assert self.proof.tight is not None and self.width is not None and self.width > 0
+        self.proof.asked.append("tight")
+        return replace(found, upper=self.proof.tight)
 
 
 def judged(proof: Planted, claimed: float, *, at: str = "delta") -> str:
@@ -95,7 +103,10 @@ def test_what_lies_between_the_ends_is_open_and_asked_once() -> None:
     ]
 
 
-def test_a_tight_end_decides_what_the_quick_one_leaves_open() -> None:
+def test_a_tight_end_decides_what_the_quick_one_leaves_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dpsub.accounting.questions.check.AccountRefinement", PlantedRefinement)
     proof = Planted(1.0, 2.0, tight=1.4)
     assert judged(proof, 1.5) == "proved"
     assert proof.asked[-1] == "tight"

@@ -14,7 +14,7 @@ from dpsub.accounting.engine.families import Cell, Kind
 from dpsub.accounting.engine.fourier import Blends, ComposedLoss
 from dpsub.accounting.engine.pld import PrivacyLossDistribution
 from dpsub.accounting.engine.privacy_events import PairEvent
-from dpsub.accounting.questions.account import Proof
+from dpsub.accounting.questions.proof import Proof
 
 CELLS = [
     (Kind(0.01, 0.5), Kind(0.01, 0.53)),

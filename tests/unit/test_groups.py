@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import dpsub
-from dpsub.accounting.questions.account import Proof
 from dpsub.accounting.questions.audit import audit
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.release import Release, as_plain, of_plain
 from dpsub.accounting.schemes import case_of
 from dpsub.cli import main

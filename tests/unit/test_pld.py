@@ -46,7 +46,8 @@ from dpsub.accounting.engine.pld import (
 from dpsub.accounting.engine.privacy_events import PairEvent
 from dpsub.accounting.engine.profiles import GroupLemma
 from dpsub.accounting.games.filler_flip import AdaptiveAttack
-from dpsub.accounting.questions.account import WIDTH_MISSED, Proof
+from dpsub.accounting.questions.account import WIDTH_MISSED
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.conditions import CONDITIONS, LAPLACE_CONDITIONS
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError

@@ -27,8 +27,8 @@ from dpsub.accounting.engine.profiles import GroupLemma, law_of
 from dpsub.accounting.engine.roots import Axis, safe_root
 from dpsub.accounting.games.covers import FillerGame
 from dpsub.accounting.games.filler_flip import AdaptiveAttack
-from dpsub.accounting.questions import account
-from dpsub.accounting.questions.account import Account, Proof
+from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.search import (
     TIGHT_MISSED,
     Calibration,
@@ -93,7 +93,7 @@ def test_the_refinement_stops_inside_the_width(k: int, scale: float, width: floa
 def test_what_is_left_is_below_the_width(sampler: Sampler, scale: float, k: int) -> None:
     # no closed form here: eight times finer grids take the place of the truth
     release = Release(sampler, 100, scale, k)
-    book = account.Proof.of([release]).composition
+    book = Proof.of([release]).composition
     for question in (Target(epsilon=1.0, width=5e-3), Target(delta=1e-5, width=1e-2)):
         end = book.bound(question)
         (finest,) = answers_of(book.upper(book.spread / 128, 1e-18, False), [question])
@@ -146,7 +146,7 @@ def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.Mo
     assert "adaptively" not in static.lower_pair
     assert static.upper == flipped.upper
     assert 0.8 * flipped.lower < static.lower < flipped.lower
-    book = account.Proof.of([Release(sampler, 1000, 4.0, 100)]).composition
+    book = Proof.of([Release(sampler, 1000, 4.0, 100)]).composition
     lowest = book.lower(book.spread / 200, 1e-18, False)
     assert lowest is not None
     assert static.lower >= 0.995 * lowest.delta(1.0)
@@ -397,7 +397,7 @@ def test_golden_sections_find_the_minimum() -> None:
 @pytest.mark.parametrize("question", [{"delta": 1e-5}, {"epsilon": 1.0}])
 def test_a_budget_ends_long_work_with_valid_ends(question: dict[str, float]) -> None:
     # 999 999 draws from ten slots: the first profile alone takes more
-    proof = account.Proof.of([Release(MustWW(10, 999_999), 1_000_001, 4.0, 10)])
+    proof = Proof.of([Release(MustWW(10, 999_999), 1_000_001, 4.0, 10)])
     with work.metered(1.0):
         lower, upper, width_met = proof.composition.answer(Target(**question))
     assert 0 <= lower <= upper

@@ -20,8 +20,10 @@ from dpsub.accounting.engine.composition import Composition
 from dpsub.accounting.engine.privacy_events import PairEvent, StatisticEvent
 from dpsub.accounting.engine.statistic import Statistic
 from dpsub.accounting.games.static import ANY_N, EpochAttack, StepAttack
-from dpsub.accounting.questions.account import Account, Proof
+from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.question import Question, first_bound_only
+from dpsub.accounting.questions.refinement import AccountRefinement
 from dpsub.accounting.release import Release, ReleaseKeywords
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling.base import Sampler
@@ -195,8 +197,10 @@ def audit(
         target = Target(epsilon=epsilon, width=proof.width)
         budget = work.effort(effort)
         with work.share(1 / 2):
-            [first_bound] = proof.refined_by_rungs([target], width, budget, quick=True)
-        [account] = [first_bound] if quick else proof.refined_by_rungs([target], width, budget)
+            [first_bound] = AccountRefinement(proof, width, quick=True).accounts([target], budget)
+        [account] = (
+            [first_bound] if quick else AccountRefinement(proof, width).accounts([target], budget)
+        )
     attack = static_attack(proof)
     composition = proof.composition
     if isinstance(attack, StepAttack):

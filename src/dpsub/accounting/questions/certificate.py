@@ -38,7 +38,8 @@ from dpsub.errors import UnsupportedError
 from dpsub.sampling.schedules import Shuffle
 
 if TYPE_CHECKING:
-    from dpsub.accounting.questions.account import Account, Proof
+    from dpsub.accounting.questions.account import Account
+    from dpsub.accounting.questions.proof import Proof
 
 SCHEMA = 1
 """Version of the JSON that is written; docs/certificates.md describes it."""

@@ -15,15 +15,11 @@ from dpsub import checks
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Refinement, Target
 from dpsub.accounting.questions import words
-from dpsub.accounting.questions.account import (
-    WIDTH_MISSED,
-    WIDTH_REASONS,
-    Account,
-    Proof,
-    stopped_by,
-)
+from dpsub.accounting.questions.account import WIDTH_MISSED, WIDTH_REASONS, Account, stopped_by
 from dpsub.accounting.questions.ledger import Ledger
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.question import Question, answers
+from dpsub.accounting.questions.refinement import AccountRefinement
 from dpsub.accounting.questions.statement import Statement, statement_of
 from dpsub.accounting.release import Release, ReleaseKeywords
 from dpsub.errors import ArgumentError
@@ -312,7 +308,7 @@ class ClaimJudge(Refinement[float]):
         distance = max(claimed - account.lower, _TIGHTEST * claimed)
         width = distance / (claimed if self.delta is None else 1.0)
         target = Target(self.epsilon, self.delta)
-        self._keep(self.proof.tightened(account, target, width))
+        self._keep(AccountRefinement(self.proof, width or None).tightened(account, target))
         self._is_tight = True
 
     def _keep(self, account: Account) -> None:

@@ -18,7 +18,8 @@ from dpsub.accounting.engine import work
 from dpsub.accounting.engine.pairs import FillerPair, PoissonPair
 from dpsub.accounting.engine.privacy_events import DominatedEvent, Event, PairEvent
 from dpsub.accounting.questions import words
-from dpsub.accounting.questions.account import Account, Proof
+from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.question import Question, answers
 from dpsub.accounting.release import Release, ReleaseKeywords
 from dpsub.errors import ArgumentError

@@ -25,8 +25,10 @@ from dpsub.accounting.engine.pld import (
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.games.game import GameValue
 from dpsub.accounting.questions import words
-from dpsub.accounting.questions.account import WIDTH_REASONS, Proof
+from dpsub.accounting.questions.account import WIDTH_REASONS
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.question import Question
+from dpsub.accounting.questions.refinement import AccountRefinement
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.files import save_file
 
@@ -262,7 +264,7 @@ class _Laws:
             return
         if self.proof.tightens:
             targets = [Target(epsilon=epsilon, width=width) for epsilon in self.points]
-            values, reason = self.proof.game_values(targets)
+            values, reason = AccountRefinement(self.proof).game_values(targets)
             if values:
                 self._play(values)
             self.reason = reason or WIDTH_REASONS["numerics"]

@@ -18,10 +18,11 @@ from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.questions import words
-from dpsub.accounting.questions.account import Account, Proof, relation_of
+from dpsub.accounting.questions.account import Account
 from dpsub.accounting.questions.curve import Curve, curve_of
 from dpsub.accounting.questions.export import Export, export_of
 from dpsub.accounting.questions.plot import check_can_plot
+from dpsub.accounting.questions.proof import Proof, relation_of
 from dpsub.accounting.questions.question import Question
 from dpsub.accounting.questions.search import Calibration, Goal, least_noise, most_steps
 from dpsub.accounting.questions.selection import NumberOfRuns, Selection, select_of

@@ -17,7 +17,9 @@ from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.composition import Composition
 from dpsub.accounting.engine.privacy_events import PairEvent
-from dpsub.accounting.questions.account import WIDTH_REASONS, Account, Proof, given, joined
+from dpsub.accounting.questions.account import WIDTH_REASONS, Account, given, joined
+from dpsub.accounting.questions.proof import Proof
+from dpsub.accounting.questions.refinement import AccountRefinement
 from dpsub.accounting.questions.words import Asked
 from dpsub.accounting.release import Release, ReleaseKeywords
 from dpsub.accounting.schemes import case_of, default_relation
@@ -198,9 +200,8 @@ def answers(source: Proof | _PaperPair, question: Question, epsilon: Any, delta:
     def accounts_of(targets: Sequence[Target]) -> list[Account]:
         if isinstance(source, _PaperPair):
             return source.accounts(targets)
-        return source.refined_by_rungs(
-            targets, question.width, work.effort(question.effort), quick=question.quick
-        )
+        refinement = AccountRefinement(source, question.width, question.quick)
+        return refinement.accounts(targets, work.effort(question.effort))
 
     limits: dict[str, Any] = {"width": source.width if width is None else width}
     name, asked = ("epsilon", epsilon) if delta is None else ("delta", delta)

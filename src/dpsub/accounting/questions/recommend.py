@@ -16,8 +16,8 @@ from dpsub import checks
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.pairs import MIN_SCALE
 from dpsub.accounting.questions import words
-from dpsub.accounting.questions.account import Proof
 from dpsub.accounting.questions.fast_search import Needed, first_needed, needed, tightened
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.search import Goal
 from dpsub.accounting.release import Group, Release, group_text
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError

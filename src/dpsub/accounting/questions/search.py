@@ -29,14 +29,10 @@ from dpsub.accounting.engine.pairs import MIN_SCALE
 from dpsub.accounting.engine.roots import Axis, SafeRoot, safe_root
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.questions import words
-from dpsub.accounting.questions.account import (
-    WIDTH_MISSED,
-    WIDTH_REASONS,
-    Account,
-    Proof,
-    stopped_by,
-)
+from dpsub.accounting.questions.account import WIDTH_MISSED, WIDTH_REASONS, Account, stopped_by
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.question import first_bound_only
+from dpsub.accounting.questions.refinement import AccountRefinement
 from dpsub.accounting.release import CalibratedKeywords, Group, MechanismKeywords, Release
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
@@ -641,7 +637,8 @@ class FullSearch(Search):
                     continue
                 best = replace(best, evaluations=best.evaluations + 1)
                 # the game ends once its bound meets the target, too
-                account = proof.tightened(account, target, epsilon - float(account.lower))
+                room = epsilon - float(account.lower)
+                account = AccountRefinement(proof, room or None).tightened(account, target)
                 is_proved = account.upper <= epsilon
                 if is_proved:
                     best = replace(best, noise_multiplier=noise, account=account)

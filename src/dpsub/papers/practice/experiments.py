@@ -14,8 +14,8 @@ from pydantic import Field
 import dpsub
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.composition import Composition
-from dpsub.accounting.questions.account import Proof
 from dpsub.accounting.questions.check import ClaimJudge, verdict_of
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.schemes import case_of
 from dpsub.accounting.schemes.groups.scheme import by_composition
 from dpsub.accounting.schemes.poisson import poisson as poisson_scheme

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from dpsub.accounting.questions.account import Proof
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.release import Release
 from dpsub.errors import UnsupportedError
 from dpsub.reproduce import settings as kinds

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from dpsub import checks
-from dpsub.accounting.questions.account import Proof
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError
 from dpsub.papers.fair.settings import TASKS, FairEntry

@@ -1,0 +1,301 @@
+"""How the ends of an account are brought together: by finer grids, by the game of the adaptive
+adversary, and by more and more work, until their width is met; and why they are not closer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.bracket import LEAST_DELTA, Target
+from dpsub.accounting.engine.work import OutOfWorkError
+from dpsub.accounting.questions.account import (
+    WIDTH_MISSED,
+    WIDTH_REASONS,
+    Account,
+    closest,
+    stopped_by,
+    without_note,
+)
+from dpsub.accounting.questions.proof import Proof
+from dpsub.accounting.schemes.case import Case
+from dpsub.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from dpsub.accounting.games.game import GameValue
+
+SHARE = {"epsilon": 5e-3, "delta": 5e-2}
+"""How far apart the ends may be where no width is given, relative."""
+# of epsilon, how far apart exact ends of schedules may be at most in the first bound
+_SCHEDULE_SHARE = 4e-3
+# each end may move by this share of the width where the distance of both counts
+_EACH_END = 0.25
+# games that are played for several values: each of them bounds all values
+_MOST_PLAYS = 4
+_BY_NUMBER = "effort: games were played for the widest values; ask for fewer values"
+_BY_GAME = "the game over v, v' and the replaced vectors, with such choices grouped into cells"
+
+
+@dataclass(frozen=True)
+class AccountRefinement:
+    """The accounts of a proof, with ends that are brought together.
+
+    Attributes
+    ----------
+    proof : Proof
+    width : float or None
+        How far apart both ends may be, as in `account`; by default `SHARE`.
+    quick : bool
+        Whether the first bound will do.
+    """
+
+    proof: Proof
+    width: float | None = None
+    quick: bool = False
+
+    def accounts(self, targets: Sequence[Target], effort: float) -> list[Account]:
+        """The accounts of these targets: tried with more and more work, until their width is met or
+        more work would change nothing. The best ends of all tries are kept."""
+        # where the width alone decides when it is enough, first ends only stand in for trivial ones
+        best = [] if self.quick or effort == math.inf else self.proof.first_ends(targets)
+        # a first bound is one try
+        for rung in [effort] if self.quick else work.rungs(effort):
+            before = work.refusals()
+            with work.limited(rung):
+                again = self._tried(targets)
+            best = list(map(closest, best, again)) if best else again
+            if not self.quick:
+                best = [self._met(*each) for each in zip(best, targets, strict=True)]
+            if work.refusals() == before or all(answer.width_met for answer in best):
+                return best
+        return [_stopped(answer) for answer in best]
+
+    def tightened(self, answer: Account, target: Target) -> Account:
+        """An account with an upper end from the game of the adaptive adversary, until both ends are
+        as close as asked; UnsupportedError where there is no such game."""
+        if self.proof.composition.is_exact:
+            return answer
+        if not self.proof.tightens:
+            raise UnsupportedError(
+                "tight bounds exist only under substitute: without replacement, and "
+                "with Gaussian noise also with replacement, alone or after one other stage; "
+                "and under zero_out without replacement, with Gaussian noise; ask for the "
+                "quick bound"
+            )
+        if not answer.upper > 0:
+            return answer
+        ends = _Ends(answer, self._asked(answer, target))
+        self._play([ends])
+        note = (WIDTH_MISSED,) if ends.is_wide else ()
+        return replace(
+            ends.account,
+            width_met=not ends.is_wide,
+            width_reason=ends.reason if ends.is_wide else "",
+            conditions=(*without_note(answer), *note),
+        )
+
+    def game_values(self, targets: Sequence[Target]) -> tuple[list[GameValue], str]:
+        """What games for these targets prove at all orders, and why their ends are not closer."""
+        accounts = self.proof.accounts(targets)
+        ends = [_Ends(*each) for each in zip(accounts, targets, strict=True)]
+        values = self._play([each for each in ends if each.is_wide])
+        return values, next((each.answer().width_reason for each in ends if each.is_wide), "")
+
+    def _tried(self, targets: Sequence[Target]) -> list[Account]:
+        """The accounts of a question, with the work that is left."""
+        accounts = self.proof.accounts(targets)
+        if self.width is None and self.proof.has_schedule and self.proof.composition.is_exact:
+            accounts = list(map(self._sharpened, accounts, targets))
+        return self._refined(accounts, targets)
+
+    def _met(self, answer: Account, target: Target) -> Account:
+        """The account, whose width may be met by ends of several tries."""
+        if self._asked(answer, target).gap(answer.lower, answer.upper) > 1:
+            return answer
+        return replace(answer, width_met=True, width_reason="", conditions=without_note(answer))
+
+    def _asked(self, answer: Account, target: Target) -> Target:
+        """The target with the width that both ends are to have together."""
+        if self.width is not None:
+            return replace(target, width=self.width)
+        # an epsilon's own size is what its accuracy is measured by: at least its lower end
+        size = answer.lower if 2 * answer.lower > answer.upper else answer.upper
+        unit = float(size) if answer.quantity == "epsilon" else 1.0
+        share = SHARE[answer.quantity] * unit
+        return replace(target, width=share if 0 < share < math.inf else target.width)
+
+    def _sharpened(self, answer: Account, target: Target) -> Account:
+        """An exact epsilon with ends that are a share of it apart, as a schedule's may be large."""
+        width = _SCHEDULE_SHARE * answer.upper
+        if target.epsilon is not None or answer.upper - answer.lower <= width:
+            return answer
+        again = self.proof.account(replace(target, width=width))
+        # the budget may have ended it early
+        return again if again.upper - again.lower < answer.upper - answer.lower else answer
+
+    def _refined(self, answers: Sequence[Account], targets: Sequence[Target]) -> list[Account]:
+        """The accounts with their ends brought to within the width of the question, by default
+        `SHARE`; the reason where they are not. Quick ones stay as they are."""
+        asked = [
+            self._asked(answer, target) for answer, target in zip(answers, targets, strict=True)
+        ]
+        if self.quick:
+            return [_first_bound(*each) for each in zip(answers, asked, strict=True)]
+        ends = [
+            _Ends(replace(answer, conditions=without_note(answer)), each, target.width)
+            for answer, each, target in zip(answers, asked, targets, strict=True)
+        ]
+        wide = [each for each in ends if each.is_wide and each.account.upper > 0]
+        if self.proof.tightens:
+            self._play(wide)
+        else:
+            self._look_closer(wide)
+        return [each.answer() for each in ends]
+
+    def _look_closer(self, wide: Sequence[_Ends]) -> None:
+        """Look for better ends on finer grids, where these may help."""
+        share = 1.0 if self.proof.composition.is_exact else _EACH_END
+        finer = []
+        for ends in wide:
+            if not self.proof.composition.is_exact and not ends.may_be_numerics:
+                # nor would more effort help, where there was enough of it
+                continue
+            ends.reason = WIDTH_REASONS["numerics"]
+            if share * ends.asked.width < self.proof.width:
+                finer.append(ends)
+        if not finer:
+            return
+        targets = [replace(ends.asked, width=share * ends.asked.width) for ends in finer]
+        for ends, again in zip(finer, self.proof.accounts(targets), strict=True):
+            ends.keep(again)
+            if again.width_met and not self.proof.composition.is_exact:
+                # each end is as accurate as was asked, so that what is between them is no numerics
+                ends.reason = WIDTH_REASONS["theory"]
+
+    def _play(self, wide: Sequence[_Ends]) -> list[GameValue]:
+        """Lower upper ends by the game of the adaptive adversary, and return what was played: the
+        widest ends come first, and what is played for them bounds all."""
+        values: list[GameValue] = []
+        left = list(wide)
+        for plays in range(min(len(left), _MOST_PLAYS), 0, -1):
+            ends = max(left, key=lambda each: each.gap)
+            left.remove(ends)
+            # half of the work, so that a first game comes to an end
+            with work.share(1 / min(plays, 2)):
+                played = self._played(ends)
+            for other in wide:
+                other.tighten(played, self.proof.cases[0])
+            values += played
+            left = [each for each in left if each.is_wide]
+            if not left:
+                break
+        for ends in left:
+            ends.reason = _BY_NUMBER
+        return values
+
+    def _played(self, ends: _Ends) -> list[GameValue]:
+        """The games played for these ends, which learn why they are not closer."""
+        game = self.proof.cases[0].game
+        assert game is not None
+        lower, upper = float(ends.account.lower), float(ends.account.upper)
+        if not upper < math.inf:
+            ends.reason = WIDTH_REASONS["numerics"]  # nothing from which to start
+            return []
+        from dpsub.accounting.games.covers import FillerGame
+
+        reasons: list[str] = []
+        values: list[GameValue] = []
+        # a play that does not come to its end proves nothing: the first bound stands
+        with suppress(OutOfWorkError):
+            steps, spread = self.proof.releases[0].steps, self.proof.composition.spread
+            played = FillerGame(
+                game.cells(), steps, spread, self.proof.games, reasons, values, self.proof.searches
+            )
+            played.answer(ends.asked, lower, upper)
+        ends.reason = WIDTH_REASONS[reasons[-1] if reasons else "effort"]
+        return values
+
+
+class _Ends:
+    """Both ends of one answer while they are brought together, and why they are not closer.
+
+    Parameters
+    ----------
+    account : Account
+        The first bound.
+    asked : Target
+        With the width that both ends are to have together.
+    accuracy : float
+        Of each end of the first bound, as widths are measured.
+    """
+
+    def __init__(self, account: Account, asked: Target, accuracy: float = 0.0) -> None:
+        self.account, self.asked, self.accuracy = account, asked, accuracy
+        self.reason = WIDTH_REASONS["numerics" if account.kind == "exact" else "theory"]
+
+    @property
+    def gap(self) -> float:
+        return self.asked.gap(self.account.lower, self.account.upper)
+
+    @property
+    def is_wide(self) -> bool:
+        return self.gap > 1
+
+    @property
+    def may_be_numerics(self) -> bool:
+        """Whether ends that are as accurate as first bounds are may be as close as asked."""
+        account, width = self.account, self.asked.width
+        unit = 1.0 if account.quantity == "epsilon" else account.upper
+        apart = account.upper - account.lower - 2 * self.accuracy * unit
+        return bool(apart <= width * unit)
+
+    def keep(self, again: Account) -> None:
+        """Keep the better ones of these ends and of others."""
+        lower = max(self.account.lower, again.lower)
+        upper = min(self.account.upper, again.upper)
+        best = again if again.lower >= self.account.lower else self.account
+        conditions = self.account.conditions
+        self.account = replace(best, lower=lower, upper=upper, conditions=conditions)
+
+    def tighten(self, values: Sequence[GameValue], case: Case) -> None:
+        """Lower the upper end to what games prove."""
+        lower, upper = float(self.account.lower), float(self.account.upper)
+        tightest = min((value.answer(self.asked) for value in values), default=upper)
+        if self.asked.epsilon is not None:
+            # bounds of a game underflow, too
+            tightest = max(tightest, LEAST_DELTA)
+        if max(tightest, lower) >= upper:
+            return
+        assert case.game is not None
+        self.account = replace(
+            self.account,
+            upper=max(tightest, lower),
+            pair=_BY_GAME,
+            theorem=case.game.theorem.text,
+        )
+
+    def answer(self) -> Account:
+        """The account with its reason."""
+        is_wide = self.is_wide
+        reason = self.reason if is_wide else ""
+        # both ends are about one number, but that is more than wide ends say
+        kind = "bounds" if is_wide and self.account.kind == "exact" else self.account.kind
+        return replace(self.account, kind=kind, width_met=not is_wide, width_reason=reason)
+
+
+def _first_bound(answer: Account, asked: Target) -> Account:
+    """A quick answer, which says that it is one."""
+    reason = WIDTH_REASONS["quick"] if asked.gap(answer.lower, answer.upper) > 1 else ""
+    if not answer.width_met:
+        reason = WIDTH_REASONS["numerics"]
+    return replace(answer, width_reason=reason)
+
+
+def _stopped(answer: Account) -> Account:
+    """An account whose ends more work might bring closer."""
+    if answer.width_met:
+        return answer
+    return replace(answer, width_reason=stopped_by())
