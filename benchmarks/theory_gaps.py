@@ -10,6 +10,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 import dpsub
+from dpsub.accounting.release import described
 
 DELTA = 1e-5
 DIGITS = 3
@@ -45,12 +46,6 @@ QUESTIONS: tuple[tuple[str, Any, int | None, dict[str, Any]], ...] = (
         None,
         {"noise_multiplier": 1.0, "epochs": 1, "adjacency": "substitute"},
     ),
-    (
-        "two stages, many copies of a record",
-        dpsub.MustOW(30, 300),
-        3000,
-        {"noise_multiplier": 4.0, "steps": 10},
-    ),
 )
 """What is asked, with Gaussian noise."""
 
@@ -60,11 +55,9 @@ def main() -> None:
         found = dpsub.account(plan, n, delta=DELTA, **asked)
         if not found.width_reason.startswith("theory"):
             raise SystemExit(f"{kind}: {found.width_reason or 'the width is met'}; drop the row")
-        sizes = ", ".join(
-            ([f"n = {n:,}"] if n else []) + [f"{name} = {value}" for name, value in asked.items()]
-        )
+        sizes = ", ".join(f"{name} = {value}" for name, value in asked.items())
         print(
-            f"| {kind} | `{plan!r}`, {sizes} | {shown(found.lower, ROUND_FLOOR)} | "
+            f"| {kind} | `{described(plan, n)}`, {sizes} | {shown(found.lower, ROUND_FLOOR)} | "
             f"{shown(found.upper, ROUND_CEILING)} |"
         )
 
