@@ -57,7 +57,14 @@ smartquotes = False  # a prime is no quotation mark
 CONTENTS = {
     "Use it": ["tutorial", "training-plan", "how-to/index"],
     "Results": ["found/index", "verdicts", "deviations"],
-    "Theory": ["guarantees", "certificates", "accounting", "recycling", "importance", "statistics"],
+    "Theory": [
+        "guarantees",
+        "certificates",
+        "proofs/index",
+        "recycling",
+        "importance",
+        "statistics",
+    ],
     "Run and extend it": ["cluster", "scaling", "data", "adding", "releasing"],
     "Reference": [
         "reference",
@@ -67,6 +74,28 @@ CONTENTS = {
         "notation",
     ],
 }
+PROOFS = [
+    "setting",
+    "poisson",
+    "without_replacement",
+    "chains",
+    "laplace",
+    "added_records",
+    "zero_out",
+    "cut_samples",
+    "composition",
+    "schedules",
+    "shuffling",
+    "allocation",
+    "selection",
+    "groups",
+    "own_pairs",
+    "first_ends",
+    "attacks",
+    "what_fails",
+    "numerics",
+    "open",
+]
 HOW_TO = [
     "account",
     "loader",
@@ -128,6 +157,7 @@ def with_contents(app: Any, page: str, source: list[str]) -> None:
     parts = {
         "index": CONTENTS,
         "how-to/index": {"": [*HOW_TO, "*"]},
+        "proofs/index": {"": PROOFS},
         "found/index": {"": sorted(str(one) for one in found if one.name != "index")},
     }
     if page in ("guarantees", "verdicts", "how-to/coming-from"):

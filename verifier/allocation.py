@@ -1,5 +1,5 @@
-"""Random allocation of a record to one of t steps: laws of the likelihood ratio (section 4.6 of
-docs/accounting.md).
+"""Random allocation of a record to one of t steps: laws of the likelihood ratio
+(docs/proofs/allocation.md).
 
 Let R >= 0 be a mean of independent log-normal variables X_j under Q, ER = 1, so that (6) reads
 H_a(P || Q) = E(R - a)_+ and H_a(Q || P) = a E(1/a - R)_+. A law of masses m at ratios r, with
@@ -506,6 +506,6 @@ def all_steps(case: Case) -> arb:
 
 
 THEOREMS = {
-    "25": Theorem("4.6", theorem_25),
-    "27": Theorem("4.6", theorem_27),
+    "25": Theorem("allocation", theorem_25),
+    "27": Theorem("allocation", theorem_27),
 }

@@ -205,15 +205,13 @@ def check_upper_parts(claim: Claim, parts: list[dict], direction: str) -> set[st
         if theorem_of.setdefault(part["release"], name) != name:
             raise Refuted(f"{direction}: release {part['release']} has parts of several theorems")
         # where it stands is told by this program; what the file says of it is for readers alone
-        places.add(f"Theorem {name}, docs/accounting.md {section_of(name, release)}")
+        places.add(f"Theorem {name}, docs/proofs/{page_of(name, release)}.md")
     return places
 
 
-def section_of(name: str, release: Release) -> str:
+def page_of(name: str, release: Release) -> str:
     theorem = THEOREMS[name]
-    return (
-        theorem.laplace_section if release.laplace and theorem.laplace_section else theorem.section
-    )
+    return theorem.laplace_page if release.laplace and theorem.laplace_page else theorem.page
 
 
 # --- Lower ends -----------------------------------------------------------------------------------

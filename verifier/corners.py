@@ -1,5 +1,5 @@
 """Bounds of the members of a cell for Gaussian noise: Lemmas 12, 13 and 21, Theorems 15, 22, 65 and
-70 of docs/accounting.md.
+70 of docs/proofs.
 
 Lengths are over the noise scale s.
 """

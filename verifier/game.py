@@ -1,5 +1,5 @@
-"""Upper bounds by the value of a game (sections 4.1 and 4.4 of docs/accounting.md), under
-substitution and under zero_out.
+"""Upper bounds by the value of a game (docs/proofs/without_replacement.md and chains.md),
+under substitution and under zero_out.
 
 At every step, given the order that is left, the worst of all vectors v, v', g is taken. Cells cover
 these choices, a law bounds the members of each cell at all orders, and recursion (3) takes at each
@@ -31,7 +31,13 @@ from profiles import Bound, Order, laplace
 QUARTER_TURN, HALF_TURN = math.pi / 2, math.pi
 MOST_WORK = 1_500_000_000  # terms of all products of the recursion: some ten minutes
 MOST_POINTS = 2**20
-SECTIONS = {"15": "4.1", "22": "4.4", "30": "4.1", "65": "4.4", "70": "4.1"}
+PAGES = {
+    "15": "without_replacement",
+    "22": "chains",
+    "30": "without_replacement",
+    "65": "chains",
+    "70": "without_replacement",
+}
 ZERO_OUT, LAPLACE = "70", "30"  # theorems about another relation, and about other noise
 
 
@@ -556,6 +562,6 @@ def prove_game(question, game: dict) -> str:
         )
     shown = f"{float(worst):.10g}" if worst > 0 else "0"
     return (
-        f"Theorem {theorem}, docs/accounting.md {SECTIONS[theorem]}; {len(bounds)} cells, "
+        f"Theorem {theorem}, docs/proofs/{PAGES[theorem]}.md; {len(bounds)} cells, "
         f"{steps} steps of {points} points; shortfall {shown}"
     )

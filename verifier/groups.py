@@ -1,4 +1,4 @@
-"""Groups (section 4.8 of docs/accounting.md): several records of one unit are added, removed,
+"""Groups (docs/proofs/groups.md): several records of one unit are added, removed,
 replaced or set to 0 together. What a sample tells of them is how many of them it holds."""
 
 from fractions import Fraction
@@ -125,8 +125,8 @@ def least(one: Bound, other: Bound) -> Bound:
 
 
 THEOREMS = {
-    "35": Theorem("4.8", theorem_35),
-    "36": Theorem("4.8", theorem_36),
-    "37": Theorem("4.8", theorem_37),
-    "38": Theorem("4.8", theorem_38),
+    "35": Theorem("groups", theorem_35),
+    "36": Theorem("groups", theorem_36),
+    "37": Theorem("groups", theorem_37),
+    "38": Theorem("groups", theorem_38),
 }

@@ -462,4 +462,4 @@ def theorem_72(case: Case) -> arb:
     return held_against(case, either(forward, backward), either(backward, forward))
 
 
-THEOREMS = {"72": Theorem("4.6", theorem_72)}
+THEOREMS = {"72": Theorem("allocation", theorem_72)}

@@ -1,4 +1,4 @@
-"""What the filler flip attains (section 5 of docs/accounting.md), from below.
+"""What the filler flip attains (docs/proofs/attacks.md), from below.
 
 Lemma (a policy is an event). Whatever a policy sees of an output, whatever it remembers and draws,
 and whichever sign of the fillers it takes for the next steps, it ends in an event A, "accept". So

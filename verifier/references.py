@@ -2,7 +2,7 @@
 
     H_a(P || P') <= H_u(P || Q) + u H_w(Q || P')
 
-("Substitution" in section 4.6 of docs/accounting.md, and Theorem 49). Both terms are those of an
+("Substitution" in docs/proofs/allocation.md, and Theorem 49). Both terms are those of an
 allocation to k of t steps, of which Theorem 27 reveals k blocks with one step each; for k = 1 there
 is one block of all steps.
 """
@@ -111,4 +111,4 @@ def substitution(case: Case) -> arb:
     return held_against_chords(case, 2 * arb(k).sqrt() / case.release.s, points)
 
 
-THEOREMS = {"substitution": Theorem("4.6", substitution)}
+THEOREMS = {"substitution": Theorem("allocation", substitution)}

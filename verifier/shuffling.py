@@ -1,5 +1,5 @@
-"""Shuffled epochs whose step is hidden: Theorems 49 and 61 of docs/accounting.md, with Lemmas
-52 and 60, next to Theorem 19.
+"""Shuffled epochs whose step is hidden: Theorems 49 and 61 of docs/proofs/shuffling.md, with
+Lemmas 52 and 60, next to Theorem 19.
 
 A part names some orders a and, for each, a number of steps k and the unit of a grid. Any choice is
 valid: Theorem 61 bounds H_a there by a number that is computed here. For some numbers of steps it
@@ -333,4 +333,4 @@ def theorem_61(case: Case) -> arb:
     return held_against_chords(case, distance, points)
 
 
-THEOREMS = {"61": Theorem("4.3", theorem_61)}
+THEOREMS = {"61": Theorem("shuffling", theorem_61)}

@@ -1,6 +1,6 @@
-"""The theorems of docs/accounting.md: which questions they answer, and their bounds of one release.
+"""The theorems of docs/proofs: which questions they answer, and their bounds of one release.
 
-To add a theorem, add it to `THEOREMS`: its section, and a function of a `Case` that returns the
+To add a theorem, add it to `THEOREMS`: its page, and a function of a `Case` that returns the
 shortfall of the case's law (usually `held_against` the `Bound`s of both directions). It raises
 `Refuted` where its hypotheses do not hold for the release.
 """
@@ -483,22 +483,22 @@ class Theorem:
     """Where it stands, and what a law lacks to dominate what it says of a case. Of which releases
     it is one, and how often its laws are composed, is looked up from the question."""
 
-    section: str
+    page: str
     shortfall: Callable[[Case], arb]
-    laplace_section: str = ""
+    laplace_page: str = ""
 
 
 THEOREMS: dict[str, Theorem] = {
-    "1": Theorem("3.2", theorem_1, "3.7"),
-    "2": Theorem("3.3", theorem_2, "3.7"),
-    "4": Theorem("3.4", theorem_4),
-    "6": Theorem("3.5", theorem_6),
-    "9": Theorem("3.8", theorem_9, "3.7"),
-    "10": Theorem("3.8", theorem_10),
-    "16": Theorem("3.9", theorem_16),
-    "17": Theorem("4.2", theorem_17, "3.7"),
-    "73": Theorem("3.9", theorem_73),
-    "18": Theorem("3.10", theorem_18),
-    "71": Theorem("3.10", theorem_71),
-    "19": Theorem("4.3", theorem_19),
+    "1": Theorem("poisson", theorem_1, "laplace"),
+    "2": Theorem("without_replacement", theorem_2, "laplace"),
+    "4": Theorem("chains", theorem_4),
+    "6": Theorem("chains", theorem_6),
+    "9": Theorem("added_records", theorem_9, "laplace"),
+    "10": Theorem("added_records", theorem_10),
+    "16": Theorem("zero_out", theorem_16),
+    "17": Theorem("schedules", theorem_17, "laplace"),
+    "73": Theorem("zero_out", theorem_73),
+    "18": Theorem("cut_samples", theorem_18),
+    "71": Theorem("cut_samples", theorem_71),
+    "19": Theorem("shuffling", theorem_19),
 }

@@ -241,4 +241,4 @@ def theorem_47(case: Case) -> arb:
     return held_against(case, forward, backward)
 
 
-THEOREMS = {"47": Theorem("3.9", theorem_47)}
+THEOREMS = {"47": Theorem("zero_out", theorem_47)}

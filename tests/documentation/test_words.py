@@ -84,8 +84,8 @@ BANNED = [
     ),
     Banned(
         r"(?<!!)\[(see|here|there|this|this page|link|more)\]\(|>(see|here|this page)</a>",
-        "the proof is [here](accounting.md)",
-        "[the proof](accounting.md)",
+        "the proof is [here](proofs/index.md)",
+        "[the proof](proofs/index.md)",
     ),
 ]
 

@@ -170,7 +170,7 @@ def test_planted_fault_noise_5_percent_smaller_is_seen() -> None:
 
 @pytest.mark.thorough
 def test_more_fillers_than_two_change_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    # of the numbers in section 5 of docs/accounting.md
+    # of the numbers in docs/proofs/attacks.md
     asked = (0.01, 1.0, 2, 0.0018, 14.0)
     logs, four = game.lower_value(*asked)
     monkeypatch.setattr(game, "PAIRS", game.PAIRS[:2])

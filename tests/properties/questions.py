@@ -117,7 +117,7 @@ def ends_in_order(smaller: Account, larger: Account) -> None:
     )
     # the bounds that are proved have the same order; their upper ends are above them by the width
     # at most, as is known where both ends bracket one number and estimated where they do not
-    # (docs/accounting.md, section 7)
+    # (docs/proofs/numerics.md)
     if smaller.width_met and larger.width_met:
         target = (
             Target(delta=0.5, width=WIDTH)

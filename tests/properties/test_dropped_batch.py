@@ -1,5 +1,5 @@
-"""Theorem 62 (docs/accounting.md, 4.3) by brute force: one record more where the records behind the
-last whole batch are dropped.
+"""Theorem 62 (docs/proofs/shuffling.md) by brute force: one record more where the records behind
+the last whole batch are dropped.
 
 Who is in which of two batches is enumerated; an output is seen in cells of the line. An adversary
 picks numbers of all records in {-1, 1}, for the second step from what was seen of the first. Both

@@ -1,5 +1,5 @@
 """The pair sum p_l N(2 l) against sum p_l N(-2 l) is no upper bound for chains of two stages: tiny
-data sets in the plane exceed it, proved in ball arithmetic (docs/accounting.md, section 6).
+data sets in the plane exceed it, proved in ball arithmetic (docs/proofs/what_fails.md).
 
 Samples are enumerated in fractions, outputs are grouped into squares, and the event that data and
 neighbour are told apart by is a set of squares, which any set may be. Nothing is shared with the

@@ -118,7 +118,7 @@ def test_both_ends_meet_within_half_a_percent() -> None:
         effort=None,
         quick=False,
     )
-    assert answer.theorem == "Theorem 70, docs/accounting.md 4.1"
+    assert answer.theorem == "Theorem 70, docs/proofs/without_replacement.md"
     assert answer.lower <= answer.upper <= 1.005 * answer.lower
 
 

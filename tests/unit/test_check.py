@@ -454,11 +454,11 @@ def test_an_open_claim_says_why_and_each_end_names_its_theorem() -> None:
     quick = dpsub.check(dpsub.Wor(20), 1000, **claim, quick=True)
     assert quick.verdict == "open" and not quick.width_met
     assert quick.width_reason.startswith("quick")
-    assert quick.theorem == "Theorem 2, docs/accounting.md 3.3"
+    assert quick.theorem == "Theorem 2, docs/proofs/without_replacement.md"
     full = dpsub.check(dpsub.Wor(20), 1000, **claim)
     assert full.verdict == "proved" and (full.width_met, full.width_reason) == (True, "")
-    assert full.theorem == "Theorem 15, docs/accounting.md 4.1"
-    assert full.lower_theorem == "Filler flip, docs/accounting.md 5"
+    assert full.theorem == "Theorem 15, docs/proofs/without_replacement.md"
+    assert full.lower_theorem == "Filler flip, docs/proofs/attacks.md"
     late = dpsub.check(dpsub.Wor(20), 1000, **claim, time_limit=1e-6)
     assert late.verdict == "open" and late.width_reason.startswith("time")
 

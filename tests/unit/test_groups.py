@@ -17,8 +17,8 @@ from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import REGISTRY, SCHEDULES, Schedule
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/accounting.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("### 4.8 ")[2].partition("\n## ")[0]
+PAGE = Path(__file__).resolve().parents[2] / "docs/proofs/groups.md"
+SECTION = PAGE.read_text(encoding="utf-8").partition("## 4.8 ")[2].partition("\n## ")[0]
 ASKED = {"noise_multiplier": 2.0, "steps": 10, "delta": 1e-5}
 POISSON = dpsub.Poisson(0.1)
 
@@ -214,7 +214,7 @@ def test_each_line_of_the_table_has_its_kind_and_its_theorem(line: tuple) -> Non
         quick=True,
     )
     assert found.kind == kind and 0 <= found.lower <= found.upper < 1
-    assert found.theorem.startswith(f"Theorem {theorem}, docs/accounting.md 4.8")
+    assert found.theorem.startswith(f"Theorem {theorem}, docs/proofs/groups.md")
 
 
 def test_shuffled_epochs_of_groups_are_refused_where_sizes_change() -> None:

@@ -120,10 +120,10 @@ def found() -> Recommendation:
 
 
 def test_each_scheme_names_its_theorems(found: Recommendation) -> None:
-    assert all("docs/accounting.md" in each.theorem for each in found.schemes)
+    assert all("docs/proofs/" in each.theorem for each in found.schemes)
     attacks = {
-        "poisson": "Theorem 1, docs/accounting.md 3.9",
-        "wor": "Attack, docs/accounting.md 5",
+        "poisson": "Theorem 1, docs/proofs/zero_out.md",
+        "wor": "Attack, docs/proofs/attacks.md",
     }
     for each in (answer for answer in found.schemes if answer.name in attacks):
         asked = {"steps": each.steps, "delta": 1e-5, "adjacency": "zero_out"}
@@ -161,8 +161,8 @@ def test_noise_that_a_game_proves_names_the_game(monkeypatch: pytest.MonkeyPatch
     target = {"epsilon": 1.0, "delta": 1e-3, "adjacency": "substitute"}
     found = recommend(1000, batch_size=10, epochs=1, **target, effort=None, quick=False)
     theorems = {each.name: each.theorem for each in found.schemes}
-    assert theorems["wor"] == "Theorem 15, docs/accounting.md 4.1"
-    assert theorems["must_ow"] == "Theorem 6, docs/accounting.md 3.5"
+    assert theorems["wor"] == "Theorem 15, docs/proofs/without_replacement.md"
+    assert theorems["must_ow"] == "Theorem 6, docs/proofs/chains.md"
 
 
 def test_every_scheme_is_answered_or_left_out_with_a_reason(found: Recommendation) -> None:
@@ -217,7 +217,7 @@ def test_a_scheme_without_its_work_has_noise_by_first_ends(monkeypatch: pytest.M
     monkeypatch.setattr(source, "needed", slow)
     found = recommend(1000, batch_size=10, epochs=1, epsilon=1.0, delta=1e-5)
     wor = next(one for one in found.schemes if one.name == "wor")
-    assert wor.theorem == "First ends, docs/accounting.md 4.10"
+    assert wor.theorem == "First ends, docs/proofs/first_ends.md"
     assert 0 < wor.refuted < wor.noise_multiplier
     assert found.schemes[0].name == "poisson"  # of those that are even the one that is used most
 

@@ -33,11 +33,11 @@ def test_the_ends_are_brought_to_half_a_percent(refined: dpsub.Account) -> None:
 def test_each_end_names_its_theorem(refined: dpsub.Account) -> None:
     quick = dpsub.account(dpsub.Wor(20), 1000, **WOR, quick=True)
     # the game proves what the game gave
-    assert refined.theorem == "Theorem 15, docs/accounting.md 4.1"
-    assert quick.theorem == "Theorem 2, docs/accounting.md 3.3"
-    assert refined.lower_theorem == "Filler flip, docs/accounting.md 5"
+    assert refined.theorem == "Theorem 15, docs/proofs/without_replacement.md"
+    assert quick.theorem == "Theorem 2, docs/proofs/without_replacement.md"
+    assert refined.lower_theorem == "Filler flip, docs/proofs/attacks.md"
     exact = dpsub.account(dpsub.Poisson(0.1), noise_multiplier=1.0, steps=2, delta=1e-3)
-    assert exact.theorem == exact.lower_theorem == "Theorem 1, docs/accounting.md 3.2"
+    assert exact.theorem == exact.lower_theorem == "Theorem 1, docs/proofs/poisson.md"
 
 
 def test_a_quick_answer_says_that_it_is_one() -> None:
@@ -78,7 +78,7 @@ def test_several_deltas_are_brought_together_one_by_one() -> None:
     asked = WOR | {"delta": [1e-5, 1e-3]}
     both = dpsub.account(dpsub.Wor(20), 1000, **asked, quick=False)
     assert np.all(both.relative_width <= 5e-3)
-    assert both.theorem == "Theorem 15, docs/accounting.md 4.1"
+    assert both.theorem == "Theorem 15, docs/proofs/without_replacement.md"
 
 
 def test_tight_is_accepted_with_a_warning() -> None:
@@ -109,7 +109,7 @@ def test_a_curve_is_refined_by_a_few_games() -> None:
     assert quick.account.width_reason.startswith("quick")
     assert np.all(refined.delta.upper <= quick.delta.upper)
     assert refined.account.relative_width.max() < 0.05 < quick.account.relative_width.max()
-    assert refined.account.theorem == "Theorem 15, docs/accounting.md 4.1"
+    assert refined.account.theorem == "Theorem 15, docs/proofs/without_replacement.md"
     assert np.array_equal(refined.delta.lower, quick.delta.lower)
 
 
@@ -127,7 +127,7 @@ def test_an_exported_law_holds_what_the_game_proves(
     quick, found = exported[True], exported[False]
     assert quick.width_reason.startswith("quick") and not quick.width_met
     assert found.relative_width < quick.relative_width / 2
-    assert found.theorem == refined.theorem and "docs/accounting.md 5" in found.lower_theorem
+    assert found.theorem == refined.theorem and "docs/proofs/attacks.md" in found.lower_theorem
     assert "width of delta" in str(found)
     by_side = {law.side: law for law in found.laws}
     for epsilon in (0.0, 0.1, 0.2, 0.3):

@@ -19,7 +19,7 @@ from dpsub.accounting import schemes
 from dpsub.accounting.games.static import EpochAttack
 from dpsub.accounting.release import DENOMINATORS, MECHANISMS, Release
 from dpsub.accounting.schemes import case_of, default_relation
-from dpsub.accounting.schemes.case import COVERED, OTHER, Case, Covered
+from dpsub.accounting.schemes.case import COVERED, OTHER, PAGES, Case, Covered
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import (
@@ -36,8 +36,14 @@ from dpsub.sampling import (
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import MultiplicityLaw
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/accounting.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"^#+ ([0-9.]+?)\.? (.*?)(?=^#)", PAGE + "\n#", flags=re.M | re.S))
+PROOFS = Path(__file__).resolve().parents[2] / "docs/proofs"
+SECTIONS = {
+    number: (page.stem, text)
+    for page in PROOFS.glob("*.md")
+    for number, text in re.findall(
+        r"^## (\d[0-9.]*) (.*?)(?=^#)", page.read_text(encoding="utf-8") + "\n#", flags=re.M | re.S
+    )
+}
 KINDS = [*REGISTRY.members().values(), *SCHEDULES.members().values()]
 PLANS = [example for kind in KINDS for example in kind.examples()]
 
@@ -84,9 +90,10 @@ def test_theorems_stand_in_their_sections() -> None:
     assert len(theorems) >= 16
     for number, section in theorems:
         named = f"Theorem {number}" if number.isdecimal() else number.capitalize()
-        assert re.search(rf"\b{named}\b", SECTIONS[section]), (number, section)
+        assert re.search(rf"\b{named}\b", SECTIONS[section][1]), (number, section)
+    assert {section: page for section, (page, _) in SECTIONS.items()} == PAGES
     with pytest.raises(AssertionError):
-        assert re.search(r"\bTheorem 19\b", SECTIONS["3.3"])
+        assert re.search(r"\bTheorem 19\b", SECTIONS["3.3"][1])
 
 
 def test_a_case_agrees_with_itself() -> None:

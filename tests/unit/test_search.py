@@ -584,7 +584,7 @@ def test_a_calibration_says_what_keeps_its_noise_from_what_is_refuted() -> None:
     asked: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "accuracy": 0.05}
     exact = dpsub.calibrate(Poisson(0.1), steps=5, **asked)
     assert exact.width_met and not exact.width_reason and exact.relative_width <= 0.05
-    assert exact.theorem == exact.account.theorem == "Theorem 1, docs/accounting.md 3.2"
+    assert exact.theorem == exact.account.theorem == "Theorem 1, docs/proofs/poisson.md"
     quick = dpsub.calibrate(Wor(20), 1000, steps=5, **asked)
     assert quick.width_reason.startswith("quick") and quick.lower_theorem
     assert quick.width_met

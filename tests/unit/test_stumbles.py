@@ -157,15 +157,15 @@ def test_answers_are_short_and_name_their_theorem(
     line = f"{COMMANDS[command]} --effort none"
     short = _answer(capsys, line).strip()
     assert len(short.splitlines()) <= 6
-    assert "Theorem 1, docs/accounting.md" in short or command == "select"
+    assert "Theorem 1, docs/proofs/" in short or command == "select"
     relation = "relation +add_remove .one record added or removed., as in Opacus"
     assert re.search(relation, short)
     explained = _answer(capsys, f"{line} --explain")
     assert len(explained) > len(short) and "conditions" in explained and "sensitivity" in explained
     told = json.loads(_answer(capsys, f"{line} --json"))
     for single in told if isinstance(told, list) else [told.get("account", told)]:
-        assert "docs/accounting.md" in single["theorem"]
-        assert "docs/accounting.md" in single["lower_theorem"]
+        assert "docs/proofs/" in single["theorem"]
+        assert "docs/proofs/" in single["lower_theorem"]
         assert {"width", "width_reason", "conditions", "kind"} <= set(single)
 
 

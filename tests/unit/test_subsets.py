@@ -1,5 +1,5 @@
-"""Random allocation to k of t steps by moments given a sum (docs/accounting.md, Theorem 72), next
-to quadrature in the outputs of all steps and to sums over pairs of subsets."""
+"""Random allocation to k of t steps by moments given a sum (docs/proofs/allocation.md, Theorem 72),
+next to quadrature in the outputs of all steps and to sums over pairs of subsets."""
 
 from __future__ import annotations
 

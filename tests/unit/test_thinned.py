@@ -1,4 +1,4 @@
-"""Thinned samples (docs/accounting.md, 3.2): the account of the sampler covers them, written out
+"""Thinned samples (docs/proofs/poisson.md): the account of the sampler covers them, written out
 slot by slot."""
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def test_the_file_and_the_whole_question_are_stated(written: Path) -> None:
         assert word in said
     assert "norm at most C" in said and "docs/guarantees.md" in said
     upper, lower, last = verdict.lines
-    assert "Theorem 9, docs/accounting.md 3.8" in upper and last == "verified"
+    assert "Theorem 9, docs/proofs/added_records.md" in upper and last == "verified"
     assert "statistic sum, record 1 against none, others -1" in lower
 
 

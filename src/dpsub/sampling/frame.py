@@ -147,8 +147,8 @@ class Samples:
         shape (n,).
 
         Of Poisson samples this makes Poisson samples at rates that differ. An account of these
-        subsets covers it for sums of vectors whose norms stay within the bound: docs/accounting.md,
-        3.2.
+        subsets covers it for sums of vectors whose norms stay within the bound:
+        docs/proofs/poisson.md.
         """
         kept = rng.random(len(self.indices)) < chances[self.indices]
         before = np.concatenate(([0], np.cumsum(kept)))

@@ -1,4 +1,4 @@
-"""What the size of the first stage costs: the order that docs/accounting.md, section 6, proves, and
+"""What the size of the first stage costs: the order that docs/proofs/what_fails.md proves, and
 that pages name the size."""
 
 from __future__ import annotations

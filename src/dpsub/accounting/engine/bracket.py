@@ -5,7 +5,7 @@ upper and one lower bound of the answer, and both hold whatever the grid; the be
 So grids decide only how close the bounds come and how long that takes. A `Refinement` chooses them:
 `BothEnds` where both bounds are about one number, so that their distance is the error; `OneEnd`
 where they are not, so that the error is estimated from how far the last grid moved the bound
-(docs/accounting.md, section 7, "When refinement stops").
+(docs/proofs/numerics.md, "When refinement stops").
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Every law on a grid of losses starts here.  The mass of a cell is the difference of two tails, taken
 on the side where they are small; what a tail is off by is charged to both cells that it ends.
 Which of the errors is added and which taken off is the choice of the law that is built: see
-`rounded_masses`, and docs/accounting.md, section 7.
+`rounded_masses`, and docs/proofs/numerics.md.
 """
 
 from __future__ import annotations

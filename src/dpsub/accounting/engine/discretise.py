@@ -4,7 +4,7 @@
 to its ends, both totals kept: up = (p - q e^x) / (1 - e^{-dx}) at x + dx, p - up at x.  *Lower*:
 each bin becomes one point with loss log(p / q), moved by O(dx^2) to lie on or just above the grid,
 then rounded down. After k compositions the bounds differ by O(k dx^2). Why both are valid, and what
-inexact edges cost: docs/accounting.md, section 7, "Pairs, upper", "Inversion", "Pairs, lower".
+inexact edges cost: docs/proofs/numerics.md, "Pairs, upper", "Inversion", "Pairs, lower".
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _inversion(
 
     Moving by 2 tolerance suffices where Q(|L - x| <= tolerance) is at most 2 Q(L > x + 2
     tolerance), by masses of cells or of intervals of a few tolerances; elsewhere what may lack,
-    e^x (e^tolerance - 1) times the first mass, is charged (docs/accounting.md, section 7,
+    e^x (e^tolerance - 1) times the first mass, is charged (docs/proofs/numerics.md,
     "Inversion").
     """
     moved = 2 * tolerance

@@ -3,7 +3,7 @@ noise whose rate does, by two laws for all of them.
 
 A cell holds kinds with parameters next to each other. The profile of a step is convex in its rate,
 and in the total variation that its noise leaves: so each kind of a cell lies below the mixture of
-those at the ends of the cell, and above a tangent (docs/accounting.md, Theorem 73). Both are
+those at the ends of the cell, and above a tangent (docs/proofs/zero_out.md, Theorem 73). Both are
 mixtures of two laws, which one composition takes for every kind (`compose.Blends`), and both are
 off by the square of the width of the cell.
 """

@@ -4,7 +4,7 @@ charged.
 PLDs are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it: at the
 saddle point of the question round-off is small relative to delta, however small delta is. Aliasing,
 round-off of transforms and tilts, and infinite losses are charged upwards on the upper side,
-downwards on the lower: docs/accounting.md, section 7, "One tilted transform", whose paragraphs are
+downwards on the lower: docs/proofs/numerics.md, "One tilted transform", whose paragraphs are
 named where they are used.
 """
 

@@ -1,7 +1,7 @@
 """Laplace noise on scalar sums in which a record occurs at most once: pairs of mixtures, what is
 proved and attained.
 
-Profiles are the closed forms of docs/accounting.md, section 3.7, at orders a = e^x >= 1, rounded
+Profiles are the closed forms of docs/proofs/laplace.md, at orders a = e^x >= 1, rounded
 up, with w = e^-theta, theta the distance over the noise scale. Each is 0 from its last order e^top
 on, the largest likelihood ratio; written as multiples of 1 - e^(x - top) they keep their digits
 there.

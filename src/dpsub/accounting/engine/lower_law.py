@@ -2,7 +2,7 @@
 
 A bin, one cell or several, is collapsed to one point with the loss ln(p / q), p rounded down and q
 up. That is grouping, a processing (F2), so *any* bins are valid; then losses are rounded down to
-the grid (docs/accounting.md, section 7, "Pairs, lower"). How bins are chosen is a policy, and
+the grid (docs/proofs/numerics.md, "Pairs, lower"). How bins are chosen is a policy, and
 decides how much the last step loses:
 
 - edges are moved until losses lie on the grid (`discretise`, pairs of Gaussian mixtures);

@@ -2,7 +2,7 @@
 
 A mechanism is known by what bounds its pair of outputs (P with the record, Q without it) from
 above, two profiles, and, where both distributions are known, by what bounds it from below, masses
-of cells of outputs (docs/accounting.md, section 4.9).
+of cells of outputs (docs/proofs/own_pairs.md).
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def pair(
 
     References
     ----------
-    docs/accounting.md, Theorems 42 and 43.
+    docs/proofs/own_pairs.md, Theorems 42 and 43.
 
     Examples
     --------

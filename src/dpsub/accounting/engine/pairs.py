@@ -4,9 +4,8 @@ loss between them.
 The deviation s of the components is that of the noise in units of their means. If an
 occurrence of the differing record moves the mean by C, the unit is C and s is the noise
 multiplier. A record that takes a filler's place moves it by 2 C; in this unit (`FillerPair`) s
-is half the noise multiplier. docs/accounting.md, sections 3, 5 and 6, says
-which pairs dominate all neighbours, which are attained, and which only occur in a paper's
-computation (the mirrored ones of WOR, WR and multistage samplers, one direction for Poisson; MUST,
+is half the noise multiplier. The pages of docs/proofs say which pairs dominate all neighbours,
+which are attained (attacks.md), and which only occur in a paper's computation (the mirrored ones of WOR, WR and multistage samplers, one direction for Poisson; MUST,
 Sections 3.4, S5, S6).
 """
 
@@ -373,7 +372,7 @@ class MixturePair(_TwoSidedPair, _LawPair):
 
 class FillerPair(_LawPair):
     """X ~ sum_l p_l N(l, s^2) against X' ~ N(0, s^2), s > 0: the static filler of
-    docs/accounting.md, section 5.
+    docs/proofs/attacks.md.
 
     Where the record takes the place of a filler at -C the unit of means is 2 C and s = sigma / (2
     C), half the noise multiplier; where it is an additional record among others at 0, the unit is
@@ -435,8 +434,8 @@ class FillerPair(_LawPair):
 @dataclass(frozen=True, eq=False)
 class MixedPair(_TwoSidedPair):
     """X ~ sum_l p_l N(l, s^2) against X' ~ sum_l p'_l N(-l, s^2), p = `law` and p' = `opposite`,
-    with p_0, p'_0 < 1: records that are added against others that are removed (docs/accounting.md,
-    Theorem 35).
+    with p_0, p'_0 < 1: records that are added against others that are removed
+    (docs/proofs/groups.md, Theorem 35).
 
     L(t) = A(t) - A'(-t), A as for `MixturePair`, is strictly increasing and takes all values.
     """
@@ -546,7 +545,7 @@ class _RatePair(GaussianPair):
     """A pair of the law of one inclusion, with closed formulas.
 
     Of a rate near 1, rounded, 1 - rate keeps few digits: `missed` is a number of its own
-    (`complement`; docs/accounting.md, section 7, "1 - q").
+    (`complement`; docs/proofs/numerics.md, "1 - q").
     """
 
     rate: float
@@ -802,7 +801,7 @@ def dropped(law: MultiplicityLaw, tail: float) -> tuple[MultiplicityLaw, float]:
     """The law without counts of total probability at most `tail`, and that probability, rounded up.
 
     By joint convexity (F1) the pair is dominated by the sub-pair of the counts kept and an infinite
-    loss of that probability (docs/accounting.md, section 7, "Trimming").
+    loss of that probability (docs/proofs/numerics.md, "Trimming").
     """
     last = _kept_counts(law, tail)
     lost = float(law.pmf[:last:-1].sum())
@@ -816,7 +815,7 @@ def capped(law: MultiplicityLaw, tail: float) -> MultiplicityLaw:
 
     For location pairs that move apart with l, in either direction, the optimal tests are
     half-lines, on which a smaller l has less mass under X and more under X': the capped pair is
-    dominated by the pair (docs/accounting.md, section 5, "Capping").
+    dominated by the pair (docs/proofs/attacks.md, "Capping").
     """
     last = _kept_counts(law, tail)
     if last + 1 >= law.log_pmf.size:

@@ -4,7 +4,7 @@ A PLD, the law of log dP/dQ under P, is here a positive measure on the grid offs
 at +infinity (mass at -infinity weighs nothing).  delta(epsilon) = sum over x > epsilon of (1 -
 e^{epsilon - x}) mass(x) + mass(infinity) is nondecreasing in every mass and loss, also after
 composition: every rounding has a safe direction, and total masses need not be exactly 1. From a
-profile to a pair (connect the dots): docs/accounting.md, section 4.
+profile to a pair (connect the dots): docs/proofs/composition.md.
 
 Sums of products are `np.einsum` here and in `compose`, `pairs` and `proofs`, not `@`: the threads
 of a BLAS take longer to meet than such a sum takes, and its last digits depend on how many there
@@ -205,7 +205,7 @@ MAX_LOSS = 600.0
 to its negative. Orders end at e^600; what the profile still holds there is infinite loss, too."""
 SLOPE_UNIT = 2.0**-850
 """Slopes are kept in this unit: a profile of 1e-300 falls by less than the smallest double at
-orders near e^600 (docs/accounting.md, section 7, "Underflow")."""
+orders near e^600 (docs/proofs/numerics.md, "Underflow")."""
 
 
 def order_indices(step: float, fine: float, last: float) -> np.ndarray:
@@ -241,7 +241,7 @@ def two_sided_pld(
     of one value at order 1. At orders 1/a the profile is 1 - 1/a + H_a(Q || P) / a (F3).
 
     The greatest convex minorant of upper bounds at some orders lies above the profile, which is
-    convex; its kinks are the losses of the dominating pair (docs/accounting.md, section 4).
+    convex; its kinks are the losses of the dominating pair (docs/proofs/composition.md).
     """
     x = indices * step
     # profiles fall: a bound at a smaller order serves at a larger one

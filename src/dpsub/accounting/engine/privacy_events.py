@@ -203,7 +203,7 @@ class DominatedEvent(Event):
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         # the profile at the orders of a grid, connected by chords, is that of a PLD, and above it:
-        # a profile is convex (docs/accounting.md, section 4)
+        # a profile is convex (docs/proofs/composition.md)
         forward, backward = self.profile(tail)
         indices = order_grid(forward, step, tail)
         if backward is None:
@@ -371,7 +371,7 @@ def _dropped(pair: GaussianPair, tail: float) -> tuple[GaussianPair, float]:
 
 @work.remembered(32)
 def _capped(pair: GaussianPair, tail: float) -> GaussianPair:
-    """A pair with capped counts, which the pair dominates (docs/accounting.md, section 5)."""
+    """A pair with capped counts, which the pair dominates (docs/proofs/attacks.md)."""
     if isinstance(pair, FillerPair | MixturePair):
         return replace(pair, law=pairs.capped(pair.law, tail))
     return pair

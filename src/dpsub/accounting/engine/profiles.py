@@ -4,7 +4,7 @@ proved.
 B(a; N, j, stages) bounds H_a, a >= 1, between the outputs of the stages for two vectors of N slots
 that differ in j *marked* ones; wanted is B(a; n, 1, all stages). Last stage: the smaller of h_p
 (`GroupLemma`) and of the sum over l >= 1 of p_l G(lift(a, eta), 2 l / s) (Theorem 4), Poisson by
-Theorem 1; earlier stages: Theorem 6. Proofs: docs/accounting.md, section 3.
+Theorem 1; earlier stages: Theorem 6. Proofs: docs/proofs/chains.md.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class GroupLemma:
     bounded on cells of c, by the clip to [c0 - l, c1 + l] or to second order; only cells that can
     hold it are cut further, to the relative `tolerance` or `resolution` edges a standard deviation.
     Tails beyond `reach` deviations are one cell each. The result is an upper bound whatever these
-    are (docs/accounting.md, Lemma 3, Theorem 4, section 7).
+    are (docs/proofs/chains.md, Lemma 3, Theorem 4; numerics.md).
     """
 
     weights: np.ndarray

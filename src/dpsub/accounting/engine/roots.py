@@ -2,7 +2,7 @@
 
 A bound of epsilon takes seconds, and is close to a power of the number x that is searched for: the
 secant of logarithms needs two or three of them. Nothing is assumed for validity: `safe` was
-evaluated itself, and met the target there (docs/accounting.md, section 7, "Calibration").
+evaluated itself, and met the target there (docs/proofs/numerics.md, "Calibration").
 """
 
 from __future__ import annotations

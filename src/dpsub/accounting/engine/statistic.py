@@ -2,7 +2,7 @@
 
 The largest output of an epoch, or the sum of a sample that is cut, has a law under P and Q that is
 known, but its loss may rise and fall. It is tabulated, and cells of about one loss are united:
-docs/accounting.md, section 7, "Laws of one number".
+docs/proofs/numerics.md, "Laws of one number".
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ number.
 Within a block of B steps the value is followed by one law K, that of a pair that is chosen often,
 and an excess F, for what the best choice gains over K in a step. Where the step of the game, T,
 has T U <= K (U + F) and T (U + (B - 1) F) <= K (U + B F), T^B U is at most K^B (U + B F): means of
-a largest value are no smaller than the largest mean, and T is convex (docs/accounting.md,
-Theorem 75). Any K and F are valid; what the two inequalities lack is measured and added.
+a largest value are no smaller than the largest mean, and T is convex
+(docs/proofs/without_replacement.md, Theorem 75). Any K and F are valid; what the two inequalities
+lack is measured and added.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ outputs. Any policy that ends by accepting or rejecting proves
 delta(epsilon) >= P(accept) - e^epsilon Q(accept). Here *one* is evaluated, which remembers a grid
 point x_i instead of epsilon minus its losses: a coarse memory weakens the bound but keeps it valid.
 Its alpha and e^x beta are kept as A = e^(tilt x) alpha and B = e^(tilt x) e^x beta.
-docs/accounting.md, section 5.
+docs/proofs/attacks.md.
 """
 
 from __future__ import annotations

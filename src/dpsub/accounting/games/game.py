@@ -3,9 +3,9 @@ converges to the exact value.
 
 At each step an adversary picks vectors of the unit ball: v and v' of the differing record, and
 those of the members that it replaces. The value of the game bounds the privacy of the steps
-(docs/accounting.md, section 4, Theorem 11 and Lemma 20). Cells of triples, v, v' and the first
-member replaced, cover all choices (Lemma 14), a pair dominates each cell (Theorems 15 and 22), and
-the largest mean of the value of the steps to come, over all cells, bounds the value one step
+(docs/proofs/without_replacement.md, Theorem 11; chains.md, Lemma 20). Cells of triples, v, v' and
+the first member replaced, cover all choices (Lemma 14), a pair dominates each cell (Theorems 15 and
+22), and the largest mean of the value of the steps to come, over all cells, bounds the value one step
 earlier. Any cover is valid; cells that matter for the answer are cut in two.
 """
 
@@ -49,7 +49,7 @@ def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
 
     The best t is where the sum of w exp(t d - d^2 / 2) is 1. Its logarithm is a convex, increasing
     function of t, so Newton steps from the right stay there; what the last residual may hide is
-    charged (docs/accounting.md, section 7, "S and Psi").
+    charged (docs/proofs/numerics.md, "S and Psi").
     """
     farthest = max(distance for _, distance in points)
     terms = [
@@ -95,8 +95,8 @@ def replaced_profile(
 ) -> Profile:
     """Upper bounds of sup H_a((1 - q) N(0) + q N(x) || (1 - q) N(0) + q N(y)), a >= 1, over |x| <=
     `reach` and |x - y| <= `apart`, in units of the noise. The numbers x = reach and y = reach -
-    apart, of either sign, attain it (docs/accounting.md, Lemma 12). `missed` is 1 - q
-    (`complement`)."""
+    apart, of either sign, attain it (docs/proofs/without_replacement.md, Lemma 12). `missed` is
+    1 - q (`complement`)."""
     log_odds = log_complement(rate, missed) - math.log(rate)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
@@ -118,7 +118,7 @@ def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]
     has a smaller mean than under W = exp(h Z - h^2 / 2), up to the probability left of the points.
 
     Bins of Z between +-`reach` are moved to their ends, with the mean of W kept, and what is right
-    of them to the last one (docs/accounting.md, section 7, "W").
+    of them to the last one (docs/proofs/numerics.md, "W").
     """
     h = max(height, _FLATTEST)
     width = min(max(0.08 / h, 0.1), 1.0)
@@ -520,7 +520,7 @@ class Game:
     Losses of mass at most `lost` may count as infinite. Kept is A(x) = e^(tilt x - r kappa) V_r(x),
     V_r(x) + r infinity a bound of the value of r steps at order e^x, on the grid from 0 to `end`;
     kappa is the largest log mean of e^(tilt loss), so that no kernel has a sum above 1. Errors:
-    docs/accounting.md, section 7, "The game".
+    docs/proofs/numerics.md, "The game".
     """
 
     plds: Sequence[PrivacyLossDistribution]

@@ -1,5 +1,5 @@
-"""Cells of the game (docs/accounting.md, Theorem 11) for scalar Laplace noise on samples without
-replacement.
+"""Cells of the game (docs/proofs/without_replacement.md, Theorem 11) for scalar Laplace noise
+on samples without replacement.
 
 Of v, v' and the member g that is replaced two are antipodal, the third lies between (Lemma 28), and
 a cell is an interval of places of the third; one or two triples bound all those of a cell (Lemma

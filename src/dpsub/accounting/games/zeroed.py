@@ -1,5 +1,5 @@
-"""Cells of the game (docs/accounting.md, Theorem 70) for a record that contributes 0, in samples
-without replacement.
+"""Cells of the game (docs/proofs/without_replacement.md, Theorem 70) for a record that
+contributes 0, in samples without replacement.
 
 Of the record's vector v and that of the member g that is replaced both are unit vectors, and the
 angle between them is the one parameter; a cell is an interval of angles. Exchange of the data sets
@@ -114,7 +114,7 @@ def best_interval(
 
     The ratio g of the negative densities and the first one is convex, so that the best event is the
     interval where it is below 1. Newton steps from outside of the ends of {ln g < 0} stay there;
-    what the last residuals may hide is charged (docs/accounting.md, section 7, "I").
+    what the last residuals may hide is charged (docs/proofs/numerics.md, "I").
     """
     if away < _NEAREST * apart:
         return three_points(log_order, log_charge, away, apart)

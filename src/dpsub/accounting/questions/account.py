@@ -70,7 +70,7 @@ class Account(ShortText):
         `width_reason` says why. Of a quick answer: whether each end is that accurate.
     theorem, lower_theorem : str
         What proves the upper end, and where the attack behind the lower end stands, with the
-        section of docs/accounting.md.
+        page of docs/proofs.
     width_reason : str
         Why the ends are farther apart than requested (effort, numerics or theory) and what would
         help; empty if they are not.

@@ -43,7 +43,7 @@ _WORK_OF_EPOCHS = 2e7  # where the loss of an epoch takes more than its draws
 
 
 def static_attack(proof: Proof) -> StepAttack | EpochAttack:
-    """The static attack on one kind of release (docs/accounting.md, section 5)."""
+    """The static attack on one kind of release (docs/proofs/attacks.md)."""
     [case] = proof.cases
     if case.static is None:
         name = proof.releases[0].sampler.name

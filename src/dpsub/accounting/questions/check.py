@@ -2,7 +2,7 @@
 
 `check` puts the releases and the claim together; `ClaimJudge` refines both ends until the claim
 lies outside them, or will not be told from the truth. Whatever stops it, a verdict that is proved
-or refuted is final: each end holds on any grid (docs/accounting.md, section 7).
+or refuted is final: each end holds on any grid (docs/proofs/numerics.md).
 """
 
 from __future__ import annotations

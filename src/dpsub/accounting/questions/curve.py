@@ -56,8 +56,8 @@ class Curve(words.ShortText):
     account : Account
         delta at these epsilons: its ends have shape (e,).
     mu : Interval
-        The smallest mu with mu-Gaussian DP. No sampling lowers it (docs/accounting.md, section
-        4.5), as it is about the rarest outputs, too. The upper end is infinite where none is
+        The smallest mu with mu-Gaussian DP. No sampling lowers it (docs/proofs/composition.md),
+        as it is about the rarest outputs, too. The upper end is infinite where none is
         proved.
     mu_within : Interval
         The smallest mu whose delta is nowhere below this one, from 0 to the last epsilon.
@@ -102,8 +102,8 @@ class Curve(words.ShortText):
         there, for false positive rates in [0, 1]; shape of the argument.
 
         That is the largest symmetric convex f for which the releases are f-DP: f(x) = max over a >
-        0 of c(a) - a x, c(a) = 1 - delta(ln a). Any epsilons give valid ends (docs/accounting.md,
-        section 4.5).
+        0 of c(a) - a x, c(a) = 1 - delta(ln a). Any epsilons give valid ends
+        (docs/proofs/composition.md).
         """
         rates = checks.finite_array("false_positive", false_positive)
         if rates.size and not (rates.min() >= 0 and rates.max() <= 1):
@@ -185,7 +185,7 @@ def curve(
 
     References
     ----------
-    docs/accounting.md, section 4.5.
+    docs/proofs/composition.md.
 
     Examples
     --------

@@ -280,7 +280,7 @@ class _Laws:
 
     def _play(self, values: Sequence[GameValue]) -> None:
         """Replace the upper laws by one whose delta is the least convex bound that follows from
-        theirs and from games (docs/accounting.md, section 4.5)."""
+        theirs and from games (docs/proofs/composition.md)."""
         uppers = self._of("upper")
 
         def profile(log_orders: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 A bound holds on any grid. So a search need not refine each one: it finds the root on a coarse grid,
 compares with a grid of half the step, and looks again on a finer one only where the grid adds more
-to the noise than a quarter of the accuracy (docs/accounting.md, section 7, "Calibration"). That is
+to the noise than a quarter of the accuracy (docs/proofs/numerics.md, "Calibration"). That is
 several times as fast as `dpsub.calibrate`; rankings of many schemes, and studies of many cells, ask
 here.
 """

@@ -1,5 +1,5 @@
 """First ends: a proved upper end and an attained lower end of every question, from closed forms on
-a few numbers (docs/accounting.md, section 4.10).
+a few numbers (docs/proofs/first_ends.md).
 
 They cost milliseconds, whatever the question, and are what a refinement starts from. No privacy
 loss distribution is made: upper ends compose Gaussian steps, moments of likelihood ratios, or

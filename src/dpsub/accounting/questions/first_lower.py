@@ -1,4 +1,4 @@
-"""A first lower end: tests of known outputs (docs/accounting.md, section 4.10)."""
+"""A first lower end: tests of known outputs (docs/proofs/first_ends.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A first upper end: closed forms that bound all steps (docs/accounting.md, section 4.10)."""
+"""A first upper end: closed forms that bound all steps (docs/proofs/first_ends.md)."""
 
 from __future__ import annotations
 
@@ -196,11 +196,11 @@ def first_upper(
     return End(min(best.value * (1 + SLACK), 1.0), best.given_by)
 
 
-_BY_GAUSSIANS = "Gaussian steps with the record in all samples, docs/accounting.md 4.10"
-_BY_COUNTS = "Gaussian steps with the record's samples revealed, docs/accounting.md 4.10"
-_BY_MOMENTS = "Moments of the likelihood ratio, docs/accounting.md 4.10"
-_BY_ZERO = "Moments of the likelihood ratio, by way of a record of 0, docs/accounting.md 4.10"
-_BY_SUM = "Basic composition, docs/accounting.md 4.10"
+_BY_GAUSSIANS = "Gaussian steps with the record in all samples, docs/proofs/first_ends.md"
+_BY_COUNTS = "Gaussian steps with the record's samples revealed, docs/proofs/first_ends.md"
+_BY_MOMENTS = "Moments of the likelihood ratio, docs/proofs/first_ends.md"
+_BY_ZERO = "Moments of the likelihood ratio, by way of a record of 0, docs/proofs/first_ends.md"
+_BY_SUM = "Basic composition, docs/proofs/first_ends.md"
 _TRIVIAL = "the trivial bound"
 
 

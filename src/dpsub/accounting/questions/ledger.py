@@ -55,12 +55,12 @@ class Ledger(words.ShortText):
 
     `record` enters releases into the ledger; `add` returns a new ledger that has them as well, and
     leaves this one as it is. Steps of different entries may alternate, within epochs as well
-    (docs/accounting.md, Theorem 31).
+    (docs/proofs/schedules.md, Theorem 31).
 
     An entry may have a `name`: a second entry of that name is refused, so that a cell of a notebook
     which runs twice does not count twice. Every release draws its samples afresh. Where samples are
     kept, name them (`sample`): a second entry from the same one is refused, as no composition
-    theorem covers it (docs/accounting.md, section 4).
+    theorem covers it (docs/proofs/composition.md).
 
     Examples
     --------

@@ -27,7 +27,7 @@ from dpsub.accounting.questions.first_upper import first_upper
 from dpsub.accounting.questions.words import Asked
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of, default_relation
-from dpsub.accounting.schemes.case import Case
+from dpsub.accounting.schemes.case import Case, page_of
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.relations import Relation, relation_named
 from dpsub.sampling.schedules import Schedule
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from dpsub.accounting.games.filler_flip import Played
     from dpsub.accounting.games.game import GamePlayed
 
-_FILLER_FLIP = "Filler flip, docs/accounting.md 5"
-_FIRST_ATTACK = "First attack, docs/accounting.md 4.10"
+_FILLER_FLIP = "Filler flip, docs/proofs/attacks.md"
+_FIRST_ATTACK = "First attack, docs/proofs/first_ends.md"
 _FIRST_ENDS = 8  # of many targets, for which first ends are computed
 
 
@@ -218,7 +218,7 @@ class Proof:
         """Where the attacks of the lower end stand; where both ends are one number, its theorem."""
         if self.composition.is_exact:
             return self.theorem
-        return joined(f"Attack, docs/accounting.md {case.attack_section}" for case in self.cases)
+        return joined(f"Attack, {page_of(case.attack_section)}" for case in self.cases)
 
     def upper(self, target: Target) -> Account:
         """The upper end alone, of kind upper; both where they are computed together."""

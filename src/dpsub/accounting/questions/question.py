@@ -113,8 +113,8 @@ def account(
 
     References
     ----------
-    balle, Theorems 8 to 11; must, Section 3.4 (variant paper); docs/accounting.md, where each bound
-    is proved.
+    balle, Theorems 8 to 11; must, Section 3.4 (variant paper); docs/proofs, where each bound is
+    proved.
 
     Examples
     --------

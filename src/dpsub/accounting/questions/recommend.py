@@ -45,7 +45,7 @@ _SHOWN = 4  # ratios of other schemes in a few words
 # of the budget, for a first look at each scheme, and of what is left, for the next one that is open
 _FIRST_SHARE, _NEXT_SHARE = 1 / 48, 2 / 3
 _EFFORT = 4.0  # for a dozen schemes together
-_FIRST_ENDS = "First ends, docs/accounting.md 4.10"
+_FIRST_ENDS = "First ends, docs/proofs/first_ends.md"
 _EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
 _RANDOM_SIZES = ("poisson", "truncated_poisson", "random_allocation", "k_of_t", "cyclic_poisson")
 """Schemes whose batches differ in size."""
@@ -81,8 +81,8 @@ class SchemeNoise:
     every_epoch : bool
         Whether each record is in one batch of each epoch.
     theorem, lower_theorem : str
-        What proves the noise, and where the attack that refutes less stands, with the section of
-        docs/accounting.md.
+        What proves the noise, and where the attack that refutes less stands, with the page of
+        docs/proofs.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 The returned number was itself evaluated, and its upper bound on epsilon is at most the target;
 monotonicity of the bounds is used to find it, never to certify it
-(docs/accounting.md, section 7, "Calibration").
+(docs/proofs/numerics.md, "Calibration").
 
 The questions come first: `calibrate`, `largest_steps`, `largest_sample`. Each states a `Goal` and
 `Candidates`, releases that differ in one number, and leaves the rest to a `Search`. There are two
@@ -164,7 +164,7 @@ def calibrate(
     """Find a noise multiplier for which the releases are proved (epsilon, delta)-DP.
 
     Bounds on coarse grids guide the search; the returned number was computed to full accuracy
-    (docs/accounting.md, section 7).
+    (docs/proofs/numerics.md).
 
     Parameters
     ----------
@@ -498,7 +498,7 @@ class FullSearch(Search):
     """Search in which all deciding bounds are refined to the accuracy of the goal.
 
     A single coarse grid gives a first guess and the slope of the bound. An error there would
-    cost time, not safety (docs/accounting.md, section 7, "Calibration").
+    cost time, not safety (docs/proofs/numerics.md, "Calibration").
     """
 
     def __init__(self, candidates: Candidates, start: float, steepness: float) -> None:

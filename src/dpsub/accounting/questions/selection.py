@@ -1,8 +1,7 @@
 """Private selection: what choosing the best of a random number of runs costs.
 
 Each run is a whole training on the same records, and the best one by a score that is part of its
-output is released. The bound takes the whole privacy curve of one run (docs/accounting.md, section
-4.7).
+output is released. The bound takes the whole privacy curve of one run (docs/proofs/selection.md).
 """
 
 from __future__ import annotations
@@ -297,7 +296,7 @@ def select(
 
     References
     ----------
-    docs/accounting.md, Theorems 44 to 46.
+    docs/proofs/selection.md, Theorems 44 to 46.
 
     Examples
     --------
@@ -334,9 +333,9 @@ def select_of(
             upper = max(_epsilons(end, level)[1] for end in uppers)
             lower = max((_epsilons(end, level)[0] for end in lowers), default=0.0)
         together = _released_all(question, runs, epsilon, delta)
-    theorem = "Theorem 44, docs/accounting.md 4.7"
+    theorem = "Theorem 44, docs/proofs/selection.md"
     if together < upper:
-        upper, theorem = together, "Theorem 8, docs/accounting.md 4, of all runs together"
+        upper, theorem = together, "Theorem 8, docs/proofs/composition.md, of all runs together"
     if lower > upper * (1 + 1e-9) + 1e-12:
         raise crossed(lower, upper)
     at = float(delta if epsilon is None else epsilon)  # type: ignore[arg-type]
@@ -353,7 +352,7 @@ def select_of(
         quantity="epsilon" if epsilon is None else "delta",
         conditions=tuple(dict.fromkeys([*conditions, *_SELECTED])),
         theorem=theorem,
-        lower_theorem="Theorem 46, docs/accounting.md 4.7" if lowers else "",
+        lower_theorem="Theorem 46, docs/proofs/selection.md" if lowers else "",
         runs=runs,
         releases=tuple(question.releases),
         at=at,

@@ -142,12 +142,12 @@ class OnAccount:
 
     @property
     def theorem(self: _HasAccount) -> str:
-        """What proves the upper end, with the section of docs/accounting.md."""
+        """What proves the upper end, with the page of docs/proofs."""
         return self.account.theorem
 
     @property
     def lower_theorem(self: _HasAccount) -> str:
-        """Where the attack behind the lower end stands, with the section of docs/accounting.md."""
+        """Where the attack behind the lower end stands, with the page of docs/proofs."""
         return self.account.lower_theorem
 
     @property

@@ -36,8 +36,47 @@ STANDS_FOR = (
 """A condition of one-sided releases."""
 
 
+PAGES = {
+    "1": "setting",
+    "2": "setting",
+    "3": "setting",
+    "3.1": "setting",
+    "3.2": "poisson",
+    "3.3": "without_replacement",
+    "3.4": "chains",
+    "3.5": "chains",
+    "3.6": "chains",
+    "3.7": "laplace",
+    "3.8": "added_records",
+    "3.9": "zero_out",
+    "3.10": "cut_samples",
+    "4": "composition",
+    "4.1": "without_replacement",
+    "4.2": "schedules",
+    "4.3": "shuffling",
+    "4.4": "chains",
+    "4.5": "composition",
+    "4.6": "allocation",
+    "4.7": "selection",
+    "4.8": "groups",
+    "4.9": "own_pairs",
+    "4.10": "first_ends",
+    "5": "attacks",
+    "6": "what_fails",
+    "7": "numerics",
+    "8": "open",
+}
+"""The pages of docs/proofs by the sections that stand on them."""
+
+
+def page_of(section: str) -> str:
+    """Return the page on which a section of the proofs stands; a section of one's own, which has
+    none, is looked up in the index."""
+    return f"docs/proofs/{PAGES.get(section, 'index')}.md"
+
+
 class Theorem(NamedTuple):
-    """A theorem of docs/accounting.md, and the section in which it stands."""
+    """A theorem of docs/proofs, and the section in which it stands."""
 
     number: str
     section: str
@@ -46,7 +85,7 @@ class Theorem(NamedTuple):
     def text(self) -> str:
         """As answers cite it."""
         name = f"Theorem {self.number}" if self.number.isdigit() else self.number.capitalize()
-        return f"{name}, docs/accounting.md {self.section}"
+        return f"{name}, {page_of(self.section)}"
 
 
 class AttackChoice(NamedTuple):
@@ -118,7 +157,7 @@ class Case:
         What a certificate proves of each of `event.upper_choices`: that choice by a theorem of its
         own, or the least of fewer bounds. Empty where `theorem` proves all of them.
     attack_section : str
-        Section of docs/accounting.md with the attacks of the lower end.
+        Section of docs/proofs with the attacks of the lower end.
     attack_certified : bool
         Whether the verifier knows the attacks of the lower end.
     """

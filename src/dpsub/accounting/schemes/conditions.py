@@ -1,5 +1,4 @@
-"""The conditions of guarantees, in sentences that answers print (docs/accounting.md,
-section 1)."""
+"""The conditions of guarantees, in sentences that answers print (docs/proofs/setting.md)."""
 
 from __future__ import annotations
 

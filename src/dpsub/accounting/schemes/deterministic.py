@@ -1,5 +1,5 @@
 """Schedules whose steps are public: of an epoch only one step can hold a record, and all others are
-independent of it given the past (docs/accounting.md, Theorem 17)."""
+independent of it given the past (docs/proofs/schedules.md, Theorem 17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mechanisms of one's own, on all records or on Poisson samples (docs/accounting.md, section 4.9).
+"""Mechanisms of one's own, on all records or on Poisson samples (docs/proofs/own_pairs.md).
 
 No sampler names this scheme: it stands for every release whose mechanism is an `OwnMechanism`.
 """

@@ -4,8 +4,8 @@ The likelihood ratio L of an epoch is the mean over the k-subsets of the steps o
 log-normal terms X_j; its law is not computed. But a sum T of functions of the steps tells most of
 L, and the moments E_Q[L^n; T] are laws of T under other measures: L^n is a mean over n subsets, and
 a step that is in i of them is moved by i deviations' worth of the record. A polynomial that lies
-above (x - a)_+ then bounds what each value of T adds to H_a (docs/accounting.md, Theorem 72, and
-section 7, "Moments given a sum").
+above (x - a)_+ then bounds what each value of T adds to H_a (docs/proofs/allocation.md, Theorem
+72; numerics.md, "Moments given a sum").
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ s^2)), log-normal of mean 1 under N(0, s^2 I), and both divergences are means of
 it. So the law of X is replaced by one on few points: for the *upper* end the mass of each cell is
 moved to its ends, keeping the mean; for the *lower* end to its mean. Sums are formed pair by pair,
 doubling their number of terms, and reduced to few points in the same way, at suitable places. All
-sums are of positive terms: there is no aliasing, and errors are relative (docs/accounting.md,
-section 4.6, and section 7, "Random allocation").
+sums are of positive terms: there is no aliasing, and errors are relative (docs/proofs/allocation.md
+and numerics.md, "Random allocation").
 
 `deviation` is the standard deviation of the noise in units of the record's effect on its step:
 the noise multiplier s, or s / 2 if it takes a filler's place and moves its step by 2 C.

@@ -1,5 +1,5 @@
 """Random allocation: every record is in k of the t steps of an epoch, all choices alike
-(docs/accounting.md, section 4.6)."""
+(docs/proofs/allocation.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random allocation to k of t steps, from both sides: docs/accounting.md, section 4.6.
+"""Random allocation to k of t steps, from both sides: docs/proofs/allocation.md.
 
 From above in two ways, and the smaller answer counts: k blocks with one step of the record
 each, revealed (Theorem 27); and fewer, larger blocks with several of its steps each, whose laws are

@@ -1,7 +1,7 @@
 """Samples with replacement, and chains of several stages: a record may occur several times.
 
-Proved by the group lemma at the last stage, the stages before it revealed (docs/accounting.md,
-sections 3.4 to 3.6), and under add_remove section 3.8.
+Proved by the group lemma at the last stage, the stages before it revealed (docs/proofs/chains.md),
+and under add_remove as in docs/proofs/added_records.md.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def most_copies(chain: Chain) -> int:
 
 
 def played_at_fillers(chain: Chain, relation: Relation, s: float, group: int = 1) -> StepAttack:
-    """The static attack on samples by a chain (docs/accounting.md, section 5): fillers at -C where
+    """The static attack on samples by a chain (docs/proofs/attacks.md): fillers at -C where
     their number m is fixed, so that the output is N(-m + 2 l, s^2) with probability P(L = l)
     against N(-m, s^2); where it is random, fillers at 0."""
     n, n_records = chain.n, (chain.n, chain.n)

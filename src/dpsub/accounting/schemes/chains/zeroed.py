@@ -1,7 +1,7 @@
 """A record that contributes 0, in samples that may hold it several times: both ends of one step.
 
 Proved: Theorem 47, with the stages before the last revealed. Attained: what fillers at -C and a
-record at C give (docs/accounting.md, section 3.9).
+record at C give (docs/proofs/zero_out.md).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Groups: several records of one unit of privacy that are added, removed, replaced or zeroed
-out at once (docs/accounting.md, section 4.8).
+out at once (docs/proofs/groups.md).
 
 What a sample tells of a group is how many of its records were drawn, so that the law of that number
 takes the place of the law of one record's copies.

@@ -1,5 +1,5 @@
-"""The worst law of X - a X' in one step, and means of several of them (docs/accounting.md, Lemma 60
-and Theorem 61).
+"""The worst law of X - a X' in one step, and means of several of them (docs/proofs/shuffling.md,
+Lemma 60 and Theorem 61).
 
 X and X' are the likelihood ratios of a step that holds the differing record, as it is in either
 data set, and of one that holds another record. No three vectors spread X - a X' more than the law

@@ -1,4 +1,4 @@
-"""Shuffled epochs: an upper bound that does not reveal the record's step (docs/accounting.md,
+"""Shuffled epochs: an upper bound that does not reveal the record's step (docs/proofs/shuffling.md,
 Lemmas 48, 52 and 60, Theorems 49 and 61).
 
 A uniform order of T records, one a step, is one in which the differing record stands at step J and

@@ -3,7 +3,7 @@ again for each.
 
 Proved is what holds when the batch of the record is revealed: one Gaussian step an epoch. Attained
 is what data sets of equal fillers give, where the output is, up to a translation, the mean of N(x
-e_j, s^2 I) over the T steps against that of N(y e_j, s^2 I): docs/accounting.md, section 4.3.
+e_j, s^2 I) over the T steps against that of N(y e_j, s^2 I): docs/proofs/shuffling.md.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Shuffled epochs: every record is in one step of an epoch, in an order that is drawn again for
-each (docs/accounting.md, section 4.3).
+each (docs/proofs/shuffling.md).
 
 Proved is what holds when the record's step is revealed, or, with much noise and many steps, what
 its being hidden gives; attained is what equal fillers give.

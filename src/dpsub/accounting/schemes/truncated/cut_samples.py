@@ -3,7 +3,7 @@ is kept.
 
 A record that is drawn adds to a sample with room left, and takes the place of another one in a full
 sample. Proved is what holds when it is revealed whether the *other* records fill the sample:
-docs/accounting.md, section 3.10.
+docs/proofs/cut_samples.md.
 """
 
 from __future__ import annotations

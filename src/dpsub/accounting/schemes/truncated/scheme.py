@@ -1,4 +1,4 @@
-"""Poisson samples that are cut to a largest size (docs/accounting.md, section 3.10)."""
+"""Poisson samples that are cut to a largest size (docs/proofs/cut_samples.md)."""
 
 from __future__ import annotations
 

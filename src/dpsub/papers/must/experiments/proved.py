@@ -184,8 +184,8 @@ class Accounts(Questions):
 
     The columns `pair_lower` and `pair_upper` bracket the paper's pair, which is no guarantee;
     `attack` is attained by explicit data sets, so that no guarantee below it can hold; `proved` is
-    an upper bound for clipped sums under the conditions of docs/accounting.md, section 1,
-    and `adjacency`. Where `kind` is "exact" attack and proof bracket one number; where it is
+    an upper bound for clipped sums under the conditions of docs/proofs/setting.md and
+    `adjacency`. Where `kind` is "exact" attack and proof bracket one number; where it is
     "attack" nothing is proved. NaN where there is no such number.
     """
 

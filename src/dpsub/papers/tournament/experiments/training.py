@@ -95,7 +95,7 @@ class SharedBatches:
 
 def accounted(cell: Cell) -> Cell:
     """Return the cell whose noise a cell needs: that of whole batches where they are thinned
-    (accounting.md, 3.2)."""
+    (docs/proofs/poisson.md)."""
     return replace(cell, sampler="poisson") if cell.sampler == IMPORTANCE else cell
 
 

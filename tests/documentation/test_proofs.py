@@ -1,5 +1,5 @@
-"""Numbers in docs/accounting.md are what its commands print: each command runs, and every number
-beside it is found.
+"""Numbers in docs/proofs are what the commands of its pages print: each command runs, and every
+number beside it is found.
 
 Ends are rounded to their side in the text, and to the nearest by some commands: a number may be off
 by one unit of its last place.
@@ -18,8 +18,10 @@ import pytest
 
 from tests.documentation.console import ROOT
 
-PAGE = (ROOT / "docs/accounting.md").read_text(encoding="utf-8")
-TEXT, _, CHECKS = PAGE.partition("\n## 9. Check\n")
+PAGES = sorted((ROOT / "docs/proofs").glob("*.md"))
+HALVES = [page.read_text(encoding="utf-8").partition("\n## Check\n") for page in PAGES]
+TEXT = "\n\n".join(text for text, *_ in HALVES)
+CHECKS = "\n".join(checks for *_, checks in HALVES)
 PARTS = re.split(r"^\[(C\d+)\] ", CHECKS, flags=re.MULTILINE)
 COMMANDS = {
     name: re.findall(
