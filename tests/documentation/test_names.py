@@ -165,7 +165,7 @@ def missing_file(token: str) -> bool:
     makes."""
     if re.search(r"[<>{}$` ]|\.\.\.|mine$", token) or token.endswith("-"):
         return False
-    path = token.rstrip("/").removeprefix("./")
+    path = token.rstrip("/;").removeprefix("./")  # answers list their theorems with semicolons
     top, _, inside = path.partition("/")
     if re.fullmatch(r"results(-\w+)?", top):
         return not is_result(inside)

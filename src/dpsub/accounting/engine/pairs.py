@@ -5,8 +5,8 @@ The deviation s of the components is that of the noise in units of their means. 
 occurrence of the differing record moves the mean by C, the unit is C and s is the noise
 multiplier. A record that takes a filler's place moves it by 2 C; in this unit (`FillerPair`) s
 is half the noise multiplier. The pages of docs/proofs say which pairs dominate all neighbours,
-which are attained (attacks.md), and which only occur in a paper's computation (the mirrored ones of WOR, WR and multistage samplers, one direction for Poisson; MUST,
-Sections 3.4, S5, S6).
+which are attained, and which only occur in a paper's computation (the mirrored ones of WOR, WR and
+multistage samplers, one direction for Poisson; MUST, Sections 3.4, S5, S6).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ At each step an adversary picks vectors of the unit ball: v and v' of the differ
 those of the members that it replaces. The value of the game bounds the privacy of the steps
 (docs/proofs/without_replacement.md, Theorem 11; chains.md, Lemma 20). Cells of triples, v, v' and
 the first member replaced, cover all choices (Lemma 14), a pair dominates each cell (Theorems 15 and
-22), and the largest mean of the value of the steps to come, over all cells, bounds the value one step
-earlier. Any cover is valid; cells that matter for the answer are cut in two.
+22), and the largest mean of the value of the steps to come, over all cells, bounds the value one
+step earlier. Any cover is valid; cells that matter for the answer are cut in two.
 """
 
 from __future__ import annotations
