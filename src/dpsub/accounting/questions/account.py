@@ -1,4 +1,4 @@
-"""What an account is: both ends of one number, of which kind they are, and why they are not closer.
+"""What an account is: both ends of one number, their kind, and why they are not closer.
 
 `proof` computes them, `refinement` brings them together; `question` is how they are asked for.
 """
