@@ -36,6 +36,7 @@ def _best(target: float, distribution: str) -> dpsub.Account:
         delta=DELTA,
         adjacency="zero_out",
         effort=EFFORT,
+        quick=False,
     )
 
 
@@ -58,4 +59,5 @@ def all_released(target: float) -> float:
         delta=DELTA,
         adjacency="zero_out",
         effort=EFFORT,
+        quick=False,
     ).upper
