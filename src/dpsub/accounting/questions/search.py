@@ -29,7 +29,13 @@ from dpsub.accounting.engine.pairs import MIN_SCALE
 from dpsub.accounting.engine.roots import Axis, SafeRoot, safe_root
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.questions import words
-from dpsub.accounting.questions.account import WIDTH_MISSED, WIDTH_REASONS, Account, stopped_by
+from dpsub.accounting.questions.account import (
+    WIDTH_MISSED,
+    WIDTH_REASONS,
+    Account,
+    closest,
+    stopped_by,
+)
 from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.question import first_bound_only
 from dpsub.accounting.questions.refinement import AccountRefinement
@@ -538,14 +544,16 @@ class FullSearch(Search):
 
     def account(self, proved: SafeRoot) -> Account:
         """Both ends at the safe number; the search may have computed the upper one only."""
-        account = self._accounts[proved.safe]
+        account, before = self._accounts[proved.safe], work.refusals()
         if not self.candidates.composition(proved.safe).is_exact:
             both = self.candidates.proof(proved.safe).account(self.goal.target)
             # the upper end is computed again, for which less work may be left than the search had
-            upper = min(both.upper, account.upper)
-            account = replace(both, lower=min(both.lower, account.upper), upper=upper)
+            both = replace(both, lower=min(both.lower, account.upper))
+            # whether both ends are sharp is what is said of the answer
+            account = replace(closest(account, both), width_met=both.width_met)
         if not account.width_met:
-            reason = stopped_by() if self.out_of_work else WIDTH_REASONS["numerics"]
+            is_stopped = self.out_of_work is not None or work.refusals() > before
+            reason = stopped_by() if is_stopped else WIDTH_REASONS["numerics"]
             return replace(account, width_reason=reason)
         if proved.closed:
             return account
