@@ -146,11 +146,7 @@ def _shown(audit: Audit, epsilon: float) -> list[Line]:
     if not audit.consistent:
         way_out = "repeat with another --seed and more --draws"
         verdict = f"INCONSISTENT: at {percent} draws, attack and bound disagree; {way_out}"
-    quick = (
-        ""
-        if audit.account.upper == audit.quick
-        else (f"  (tight; by the quick bound {up(audit.quick)})")
-    )
+    quick = "" if audit.account.upper == audit.quick else f"  (quick: {up(audit.quick)})"
     return [
         ("attack computed", f"delta in [{down(audit.computed[0])}, {up(audit.computed[1])}]"),
         ("attack, real draws", draws),
