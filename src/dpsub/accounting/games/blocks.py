@@ -23,7 +23,13 @@ from scipy import fft
 
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.pld import PrivacyLossDistribution
-from dpsub.accounting.games.game import GameValue, Kernels, largest_of_tilted, tilted_kernels
+from dpsub.accounting.games.game import (
+    GameValue,
+    Kernels,
+    check_points,
+    largest_of_tilted,
+    tilted_kernels,
+)
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -47,8 +53,8 @@ _LEVELS = np.array([1e-1, 1e-2, 1e-4, 1e-6])
 # orders that are looked at for K, where A is at least this share of the largest one, and how much
 # of a block's sum K may lack
 _LOOKS, _LARGE, _LEAST = 12, 0.3, 0.5
-# points of all pairs together; points that are transformed at a time
-MOST_POINTS, _TOGETHER = 2**23, 2**17
+# points that are transformed at a time
+_TOGETHER = 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,8 +227,7 @@ class _Window:
         size = max(size, below + 1)
         n = fft.next_fast_len(below + size + max(2 * kernels.right, up), real=True)
         count = kernels.masses.shape[0]
-        if n * count > MOST_POINTS:
-            raise NumericalError(f"the game needs {n * count} grid points, more than {MOST_POINTS}")
+        check_points(n * count)
         work.spend(count * (work.transform(n) + work.NUMBER * n))
         padded = np.zeros((count, n))
         # a loss moves orders down; those below 0 stand at the end of the array

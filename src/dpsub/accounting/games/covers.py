@@ -27,8 +27,8 @@ from dpsub.accounting.engine.pld import (
 )
 from dpsub.accounting.engine.privacy_events import order_grid
 from dpsub.accounting.engine.work import OutOfWorkError
-from dpsub.accounting.games.blocks import MOST_POINTS, BlockedGame, Rough, Snapshot
-from dpsub.accounting.games.game import Game, GameCells, GamePlayed, GameValue
+from dpsub.accounting.games.blocks import BlockedGame, Rough, Snapshot
+from dpsub.accounting.games.game import MOST_POINTS, Game, GameCells, GamePlayed, GameValue
 from dpsub.errors import NumericalError
 
 # steps of grids, in standard deviations of one loss: where a cover is sought, and the finest

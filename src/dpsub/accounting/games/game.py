@@ -536,10 +536,7 @@ class Game:
         size, n, kernels = self._size, self._length, self._kernels
         left, right, kappa = kernels.left, kernels.right, kernels.kappa
         count = len(kernels.masses)
-        if n * count > _MOST_POINTS:
-            raise NumericalError(
-                f"the game needs {n * count} grid points, more than {_MOST_POINTS}"
-            )
+        check_points(n * count)
         # orders move down by a loss: places are taken modulo the length of the transform
         padded = np.pad(kernels.masses, ((0, 0), (0, n - left - right - 1)))
         spectra = fft.rfft(np.roll(padded, -right, axis=1))
@@ -704,8 +701,14 @@ def tilted_kernels(
 
 
 _MISPLACED, _TINY = 1e-13, 1e-300
-# of all pairs together
-_MOST_POINTS = 2**23
+MOST_POINTS = 2**23
+"""Of the grid of a game, those of all pairs together."""
+
+
+def check_points(points: int) -> None:
+    """Raise NumericalError for a game whose grid is too long."""
+    if points > MOST_POINTS:
+        raise NumericalError(f"the game needs {points} grid points, more than {MOST_POINTS}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,8 +47,6 @@ _FIRST_SHARE, _NEXT_SHARE = 1 / 48, 2 / 3
 _EFFORT = 4.0  # for a dozen schemes together
 _FIRST_ENDS = "First ends, docs/proofs/first_ends.md"
 _EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
-_RANDOM_SIZES = ("poisson", "truncated_poisson", "random_allocation", "k_of_t", "cyclic_poisson")
-"""Schemes whose batches differ in size."""
 # relative, what is added to a noise that is proved, and taken from a refuted one, before both are
 # printed with five digits: rounding then ends on the safe side
 _PRINTED = 5e-5
