@@ -220,7 +220,7 @@ class Copies:
     ) -> Copies:
         """Of a stage that draws with replacement from the slots of a sample that holds the record
         with probability `passed` in one of them (Lemma 20)."""
-        weight, law = _base_weight(slots, draws, 1)
+        ((weight, law),) = _base_weights(slots, draws, [1])
         ends = _ends_of_bins(weight, law)
         moved = tuple(_moved(weight, law, ends).tolist())
         return cls(tuple(counts), passed, tuple(ends.tolist()), moved, missed)
@@ -235,7 +235,7 @@ class Copies:
         passed = min(1.0, float(held[1:].sum()) * (1 + _LAW_ERROR))
         shares = held / passed * (1 + 2 * _LAW_ERROR)
         listed = [j for j in range(1, held.size) if shares[j] > _RAREST]
-        laws = [_base_weight(slots, draws, j) for j in listed]
+        laws = _base_weights(slots, draws, listed)
         ends = np.append(_ends_of_bins(*laws[0]), min(weight[0] for weight, _ in laws))
         ends = np.unique(ends)
         branches = []
@@ -253,31 +253,45 @@ class Copies:
         )
 
 
-def _base_weight(slots: int, draws: int, held: int) -> tuple[np.ndarray, np.ndarray]:
-    """Values, increasing, and masses of (1 - j/b)^m C(b, j) / C(n_0, j), n_0 the number of b
-    `slots` that m `draws` from b - j of them leave empty (Lemmas 20 and 65), j = `held`; 1 where
-    the record holds all slots. Rounded to the side where falling functions are larger."""
+def _base_weights(
+    slots: int, draws: int, held: Sequence[int]
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each j of `held`: values, increasing, and masses of (1 - j/b)^m C(b, j) / C(n_0, j), n_0
+    the number of b `slots` that m `draws` from b - j of them leave empty (Lemmas 20 and 65); 1
+    where the record holds all slots. Rounded to the side where falling functions are larger."""
+    others = slots - np.array(held)[:, None]
+    filled = np.arange(min(draws, int(others.max())) + 1)
+    # how many of the other slots are drawn: a recurrence of positive terms, a row for each j
+    some = np.maximum(others, 1)
+    stays, grows = filled / some, np.maximum(some - filled, 0) / some
+    laws = np.zeros(stays.shape)
+    laws[:, 0] = 1.0
+    for _ in range(draws):
+        work.spend(work.NUMBER * 2 * laws.size)
+        fresh = laws[:, :-1] * grows[:, :-1]
+        laws *= stays
+        laws[:, 1:] += fresh
+    return [_base_weight(slots, draws, j, law) for j, law in zip(held, laws, strict=True)]
+
+
+def _base_weight(
+    slots: int, draws: int, held: int, law: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """That of one number of slots that the record holds, from the law of how many others are
+    drawn."""
     others = slots - held
     if not others:
         return np.ones(1), np.ones(1)
-    filled = np.arange(min(draws, others) + 1)
-    # how many of the other slots are drawn: a recurrence of positive terms
-    law = np.zeros(filled.size)
-    law[0] = 1.0
-    for _ in range(draws):
-        work.spend(work.NUMBER * law.size)
-        again = law * (filled / others)
-        fresh = np.append(0.0, law[:-1]) * ((others + 1 - filled) / others)
-        law = again + fresh
+    filled = np.arange(1, min(draws, others) + 1)
     # covers its rounding (section 7, "The base's weight"): functions that fall are larger where the
     # weight is rounded down, and means where the law is rounded up
     log_missed = math.log1p(-held / slots)
     error = 8 * _EPS * (draws * max(1.0, -log_missed) + 8 * held)
     expected = np.exp(math.log(slots) + draws * log_missed)
-    weight = expected / (slots - filled[1:])
+    weight = expected / (slots - filled)
     for i in range(1, held):
-        weight = weight * ((slots - i) / (slots - i - filled[1:]))
-    return weight * (1 - error), law[1:] * (1 + error)
+        weight = weight * ((slots - i) / (slots - i - filled))
+    return weight * (1 - error), law[filled] * (1 + error)
 
 
 def _ends_of_bins(weight: np.ndarray, law: np.ndarray) -> np.ndarray:
@@ -329,9 +343,9 @@ class CellProfile:
 
     def __call__(self, log_order: np.ndarray) -> np.ndarray:
         """Upper bounds at the given ln a >= 0, shape (n,)."""
-        work.spend(work.TERM * 6 * log_order.size * len(self.copies.counts))
         counts, passed = self.copies.counts, self.copies.passed
         likely = [count for count in range(1, len(counts)) if counts[count] > self.tail] or [1]
+        work.spend(work.TERM * 6 * log_order.size * len(likely) + work.NUMBER * 20 * len(counts))
         # counts that are left out are charged as a whole (section 7, "Trimming")
         left_out = [counts[count] for count in range(1, len(counts)) if count not in likely]
         lost = math.fsum([*left_out, self.copies.rest])

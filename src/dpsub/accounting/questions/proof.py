@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _FILLER_FLIP = "Filler flip, docs/proofs/attacks.md"
 _FIRST_ATTACK = "First attack, docs/proofs/first_ends.md"
+_FOR_FLIPS = 1 / 3  # of the work
 _FIRST_ENDS = 8  # of many targets, for which first ends are computed
 
 
@@ -85,12 +86,12 @@ class Proof:
         """Default accuracy: finer for exact answers and on schedules."""
         return 1e-3 if self.has_schedule or self.composition.is_exact else 5e-3
 
-    def accounts(self, targets: Sequence[Target]) -> list[Account]:
+    def accounts(self, targets: Sequence[Target], for_upper: float = 3 / 4) -> list[Account]:
         """Both ends for each of several targets in order, which share privacy loss
-        distributions."""
-        return self._with_first_ends(self._accounts(targets), targets)
+        distributions; upper ends take at most the share `for_upper` of the work."""
+        return self._with_first_ends(self._accounts(targets, for_upper), targets)
 
-    def _accounts(self, targets: Sequence[Target]) -> list[Account]:
+    def _accounts(self, targets: Sequence[Target], for_upper: float) -> list[Account]:
         """The same by privacy loss distributions alone, ends trivial where there are none."""
         attack = joined(filter(None, (case.attained for case in self.cases)))
         if self.composition.is_exact:
@@ -103,9 +104,11 @@ class Proof:
             ]
         # the guarantee first: attacks get what work is left, of which some is
         uppers = [End(target.ceiling, False) for target in targets]
-        with work.share(3 / 4), suppress(NumericalError):
+        with work.share(for_upper), suppress(NumericalError):
             uppers = self.composition.bounds(targets)
-        flips = self._filler_flips(targets)
+        # so that the attacks that follow, and games, have work left, too
+        with work.share(_FOR_FLIPS):
+            flips = self._filler_flips(targets)
         lowers = [End(0.0, False)] * len(targets)
         with suppress(NumericalError):
             lowers = self.composition.attacks(targets, flips)

@@ -33,6 +33,8 @@ SHARE = {"epsilon": 5e-3, "delta": 5e-2}
 _SCHEDULE_SHARE = 4e-3
 # each end may move by this share of the width where the distance of both counts
 _EACH_END = 0.25
+# of the work, for upper ends by theorems where a game, which comes closer, follows
+_BEFORE_GAMES = 1 / 4
 # games that are played for several values: each of them bounds all values
 _MOST_PLAYS = 4
 _BY_NUMBER = "effort: games were played for the widest values; ask for fewer values"
@@ -65,10 +67,7 @@ class AccountRefinement:
         for rung in [effort] if self.quick else work.rungs(effort):
             before = work.refusals()
             with work.limited(rung):
-                again = self._tried(targets)
-            best = list(map(closest, best, again)) if best else again
-            if not self.quick:
-                best = [self._met(*each) for each in zip(best, targets, strict=True)]
+                best = self._tried(targets, best)
             if work.refusals() == before or all(answer.width_met for answer in best):
                 return best
         return [_stopped(answer) for answer in best]
@@ -87,7 +86,7 @@ class AccountRefinement:
             )
         if not answer.upper > 0:
             return answer
-        ends = _Ends(answer, self._asked(answer, target))
+        ends = _Ends(answer, target, self.width)
         self._play([ends])
         note = (WIDTH_MISSED,) if ends.is_wide else ()
         return replace(
@@ -99,33 +98,27 @@ class AccountRefinement:
 
     def game_values(self, targets: Sequence[Target]) -> tuple[list[GameValue], str]:
         """What games for these targets prove at all orders, and why their ends are not closer."""
-        accounts = self.proof.accounts(targets)
-        ends = [_Ends(*each) for each in zip(accounts, targets, strict=True)]
+        accounts = self._first_bounds(targets)
+        ends = [
+            _Ends(account, target, target.width)
+            for account, target in zip(accounts, targets, strict=True)
+        ]
         values = self._play([each for each in ends if each.is_wide])
         return values, next((each.answer().width_reason for each in ends if each.is_wide), "")
 
-    def _tried(self, targets: Sequence[Target]) -> list[Account]:
-        """The accounts of a question, with the work that is left."""
-        accounts = self.proof.accounts(targets)
+    def _tried(self, targets: Sequence[Target], best: Sequence[Account]) -> list[Account]:
+        """The accounts of a question, with the work that is left, and the best ends so far."""
+        accounts = self._first_bounds(targets)
         if self.width is None and self.proof.has_schedule and self.proof.composition.is_exact:
             accounts = list(map(self._sharpened, accounts, targets))
+        if best:
+            accounts = list(map(closest, best, accounts))
         return self._refined(accounts, targets)
 
-    def _met(self, answer: Account, target: Target) -> Account:
-        """The account, whose width may be met by ends of several tries."""
-        if self._asked(answer, target).gap(answer.lower, answer.upper) > 1:
-            return answer
-        return replace(answer, width_met=True, width_reason="", conditions=without_note(answer))
-
-    def _asked(self, answer: Account, target: Target) -> Target:
-        """The target with the width that both ends are to have together."""
-        if self.width is not None:
-            return replace(target, width=self.width)
-        # an epsilon's own size is what its accuracy is measured by: at least its lower end
-        size = answer.lower if 2 * answer.lower > answer.upper else answer.upper
-        unit = float(size) if answer.quantity == "epsilon" else 1.0
-        share = SHARE[answer.quantity] * unit
-        return replace(target, width=share if 0 < share < math.inf else target.width)
+    def _first_bounds(self, targets: Sequence[Target]) -> list[Account]:
+        if self.proof.tightens and not self.quick:
+            return self.proof.accounts(targets, _BEFORE_GAMES)
+        return self.proof.accounts(targets)
 
     def _sharpened(self, answer: Account, target: Target) -> Account:
         """An exact epsilon with ends that are a share of it apart, as a schedule's may be large."""
@@ -139,14 +132,15 @@ class AccountRefinement:
     def _refined(self, answers: Sequence[Account], targets: Sequence[Target]) -> list[Account]:
         """The accounts with their ends brought to within the width of the question, by default
         `SHARE`; the reason where they are not. Quick ones stay as they are."""
-        asked = [
-            self._asked(answer, target) for answer, target in zip(answers, targets, strict=True)
-        ]
         if self.quick:
+            asked = [
+                _asked(answer, target, self.width)
+                for answer, target in zip(answers, targets, strict=True)
+            ]
             return [_first_bound(*each) for each in zip(answers, asked, strict=True)]
         ends = [
-            _Ends(replace(answer, conditions=without_note(answer)), each, target.width)
-            for answer, each, target in zip(answers, asked, targets, strict=True)
+            _Ends(replace(answer, conditions=without_note(answer)), target, self.width)
+            for answer, target in zip(answers, targets, strict=True)
         ]
         wide = [each for each in ends if each.is_wide and each.account.upper > 0]
         if self.proof.tightens:
@@ -214,7 +208,10 @@ class AccountRefinement:
             played = FillerGame(
                 game.cells(), steps, spread, self.proof.games, reasons, values, self.proof.searches
             )
-            played.answer(ends.asked, lower, upper)
+            # closer ends may ask for a smaller width
+            while ends.is_wide and not reasons:
+                played.answer(ends.asked, lower, upper)
+                ends.tighten(values, self.proof.cases[0])
         ends.reason = WIDTH_REASONS[reasons[-1] if reasons else "effort"]
         return values
 
@@ -226,15 +223,20 @@ class _Ends:
     ----------
     account : Account
         The first bound.
-    asked : Target
-        With the width that both ends are to have together.
-    accuracy : float
-        Of each end of the first bound, as widths are measured.
+    target : Target
+        With the accuracy of each end of the first bound.
+    width : float or None
+        How far apart both ends may be; by default `SHARE`.
     """
 
-    def __init__(self, account: Account, asked: Target, accuracy: float = 0.0) -> None:
-        self.account, self.asked, self.accuracy = account, asked, accuracy
+    def __init__(self, account: Account, target: Target, width: float | None) -> None:
+        self.account, self.target, self.width = account, target, width
         self.reason = WIDTH_REASONS["numerics" if account.kind == "exact" else "theory"]
+
+    @property
+    def asked(self) -> Target:
+        """The target with the width that both ends are to have together."""
+        return _asked(self.account, self.target, self.width)
 
     @property
     def gap(self) -> float:
@@ -249,7 +251,7 @@ class _Ends:
         """Whether ends that are as accurate as first bounds are may be as close as asked."""
         account, width = self.account, self.asked.width
         unit = 1.0 if account.quantity == "epsilon" else account.upper
-        apart = account.upper - account.lower - 2 * self.accuracy * unit
+        apart = account.upper - account.lower - 2 * self.target.width * unit
         return bool(apart <= width * unit)
 
     def keep(self, again: Account) -> None:
@@ -284,6 +286,17 @@ class _Ends:
         # both ends are about one number, but that is more than wide ends say
         kind = "bounds" if is_wide and self.account.kind == "exact" else self.account.kind
         return replace(self.account, kind=kind, width_met=not is_wide, width_reason=reason)
+
+
+def _asked(answer: Account, target: Target, width: float | None) -> Target:
+    """The target with the width that both ends are to have together."""
+    if width is not None:
+        return replace(target, width=width)
+    # an epsilon's own size is what its accuracy is measured by: at least its lower end
+    size = answer.lower if 2 * answer.lower > answer.upper else answer.upper
+    unit = float(size) if answer.quantity == "epsilon" else 1.0
+    share = SHARE[answer.quantity] * unit
+    return replace(target, width=share if 0 < share < math.inf else target.width)
 
 
 def _first_bound(answer: Account, asked: Target) -> Account:
