@@ -102,6 +102,9 @@ class FillerGame:
         ended: NumericalError | None = None
         cover: Sequence[Any] = []
         last = math.inf
+        if upper > 2 * lower:
+            # a bound that is nearly none: one cell for all choices takes little
+            yield self._kept(search, [self.cells.whole], self.spread * _COVERING, search.whole())
         try:
             for finer, step in enumerate(search.steps()):
                 for cover in search.covers(step, _BY_COVER / 2**finer):
@@ -136,7 +139,11 @@ class FillerGame:
         self, search: _CoverSearch, cover: Sequence[Any], step: float, *, single: bool = False
     ) -> float:
         """The answer of a game, which is kept."""
-        value = search.value(cover, step, single=single)
+        return self._kept(search, cover, step, search.value(cover, step, single=single))
+
+    def _kept(
+        self, search: _CoverSearch, cover: Sequence[Any], step: float, value: GameValue
+    ) -> float:
         self.values.append(value)
         proved = value.answer(search.target)
         laws = search.plds(cover, step), search.swapped(cover, step)
@@ -251,6 +258,10 @@ class _CoverSearch:
         if single or self._single(cover, step).work <= self._blocks_work(cover, step):
             return self._single(cover, step).played()
         return self.game(cover, step).played()
+
+    def whole(self) -> GameValue:
+        """That of the game with one cell for all choices, on the coarsest grid."""
+        return self.game([self.of.cells.whole], self.of.spread * _COVERING).played()
 
     def _blocks_work(self, cover: Sequence[Any], step: float) -> float:
         """What a play of blocks takes, roughly."""

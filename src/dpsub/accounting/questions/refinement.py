@@ -34,7 +34,7 @@ _SCHEDULE_SHARE = 4e-3
 # each end may move by this share of the width where the distance of both counts
 _EACH_END = 0.25
 # of the work, for upper ends by theorems where a game, which comes closer, follows
-_BEFORE_GAMES = 1 / 4
+_BEFORE_GAMES = 1 / 16
 # games that are played for several values: each of them bounds all values
 _MOST_PLAYS = 4
 _BY_NUMBER = "effort: games were played for the widest values; ask for fewer values"
