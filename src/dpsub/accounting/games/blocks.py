@@ -142,6 +142,9 @@ class BlockedGame:
     def _length(self, done: int, longest: int) -> int:
         """Number of steps of the next block, a power of 2."""
         fitting = min(done // _PATIENCE, self.steps // self.blocks, self.steps - done, longest)
+        if len(self.plds) == 1:
+            # no choice, so that nothing is lost
+            fitting = min(self.steps - done, longest)
         return 1 << (max(1, fitting).bit_length() - 1)
 
     @cached_property

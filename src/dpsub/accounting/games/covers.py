@@ -171,8 +171,8 @@ class _CoverSearch:
         self._covers: list[list[Any]] = []
         # the tilt of the saddle point where one pair dominates all choices
         before = work.spent()
-        whole = self._pld(game.cells.whole, game.spread / 8)
-        self._law_work = (work.spent() - before) / 8
+        whole = self._pld(game.cells.whole, game.spread * _COVERING)
+        self._law_work = (work.spent() - before) * _COVERING
         """For a law on a grid of one step in a standard deviation."""
         cumulants = ComposedLoss([whole], [game.steps]).cumulants
         if target.delta is not None:

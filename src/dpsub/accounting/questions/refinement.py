@@ -194,8 +194,7 @@ class AccountRefinement:
         """The games played for these ends, which learn why they are not closer."""
         game = self.proof.cases[0].game
         assert game is not None
-        lower, upper = float(ends.account.lower), float(ends.account.upper)
-        if not upper < math.inf:
+        if not ends.account.upper < math.inf:
             ends.reason = WIDTH_REASONS["numerics"]  # nothing from which to start
             return []
         from dpsub.accounting.games.covers import FillerGame
@@ -210,6 +209,7 @@ class AccountRefinement:
             )
             # closer ends may ask for a smaller width
             while ends.is_wide and not reasons:
+                lower, upper = float(ends.account.lower), float(ends.account.upper)
                 played.answer(ends.asked, lower, upper)
                 ends.tighten(values, self.proof.cases[0])
         ends.reason = WIDTH_REASONS[reasons[-1] if reasons else "effort"]
