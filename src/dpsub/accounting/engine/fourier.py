@@ -32,6 +32,8 @@ _MOST_PER_STEP = 20.0
 _LOG_TAIL = -30.0
 # log of the size below which entries of the k-th power are set to 0, and charged at that size
 _LOG_VANISHING = -80.0
+# from this power on it is taken by modulus and phase
+_BY_PHASE = 100
 # charged for masses and profiles that are 0 because no double is as small: no delta is 0
 _UNDERFLOW = 1e-300
 # a tilt so many times that of its epsilon is doubted, if delta is off by as much
@@ -698,11 +700,17 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> _Spectrum:
     bound = np.full(size.shape, math.exp(_LOG_VANISHING))
     error = bound.copy()
     inside = spectrum[kept]
-    power[kept] = inside**k
+    phase = np.angle(inside)
+    if k < _BY_PHASE:
+        power[kept] = inside**k
+    else:
+        # as accurate as the power itself, whose exponents are at least `_LOG_VANISHING`, and faster
+        modulus = np.exp(k * np.log(np.abs(inside)))
+        power[kept] = modulus * np.cos(k * phase) + 1j * (modulus * np.sin(k * phase))
     bound[kept] = np.exp(k * np.log(size[kept]))
     # |z^k - w^k| <= k max(|z|, |w|)^(k-1) |z - w|, and what the power itself rounds, which grows
     # with the phase
-    relative = stage_error / size[kept] + 8 * _EPS * (1 + np.abs(np.angle(inside)))
+    relative = stage_error / size[kept] + 8 * _EPS * (1 + np.abs(phase))
     error[kept] = k * bound[kept] * relative
     return _Spectrum(power, bound, error)
 

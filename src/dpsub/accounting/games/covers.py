@@ -33,6 +33,8 @@ from dpsub.errors import NumericalError
 
 # steps of grids, in standard deviations of one loss: where a cover is sought, and the finest
 _COVERING, _FINEST = 1 / 2, 1 / 64
+# upper ends that are so many times as large as lower ones tell next to nothing
+_FAR_APART = 2
 # blocks of steps that are followed together; work of the longest play of single steps that follows
 # one of blocks
 _BLOCKS, _LONGEST = 30, 2e10
@@ -102,9 +104,9 @@ class FillerGame:
         ended: NumericalError | None = None
         cover: Sequence[Any] = []
         last = math.inf
-        if upper > 2 * lower:
-            # a bound that is nearly none: one cell for all choices takes little
-            yield self._kept(search, [self.cells.whole], self.spread * _COVERING, search.whole())
+        if upper > _FAR_APART * lower:
+            # one cell for all choices takes little
+            yield self._kept(search, [self.cells.whole], search.first_step, search.whole())
         try:
             for finer, step in enumerate(search.steps()):
                 for cover in search.covers(step, _BY_COVER / 2**finer):
@@ -171,8 +173,10 @@ class _CoverSearch:
         self._covers: list[list[Any]] = []
         # the tilt of the saddle point where one pair dominates all choices
         before = work.spent()
-        whole = self._pld(game.cells.whole, game.spread * _COVERING)
-        self._law_work = (work.spent() - before) * _COVERING
+        coarse = _COVERING if upper > _FAR_APART * lower else _COVERING / 2
+        self.first_step = game.spread * coarse
+        whole = self._pld(game.cells.whole, self.first_step)
+        self._law_work = (work.spent() - before) * coarse
         """For a law on a grid of one step in a standard deviation."""
         cumulants = ComposedLoss([whole], [game.steps]).cumulants
         if target.delta is not None:
@@ -260,8 +264,8 @@ class _CoverSearch:
         return self.game(cover, step).played()
 
     def whole(self) -> GameValue:
-        """That of the game with one cell for all choices, on the coarsest grid."""
-        return self.game([self.of.cells.whole], self.of.spread * _COVERING).played()
+        """That of the game with one cell for all choices."""
+        return self.game([self.of.cells.whole], self.first_step).played()
 
     def _blocks_work(self, cover: Sequence[Any], step: float) -> float:
         """What a play of blocks takes, roughly."""

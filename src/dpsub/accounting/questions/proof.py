@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,16 @@ if TYPE_CHECKING:
 
 _FILLER_FLIP = "Filler flip, docs/proofs/attacks.md"
 _FIRST_ATTACK = "First attack, docs/proofs/first_ends.md"
-_FOR_FLIPS = 1 / 3  # of the work
 _FIRST_ENDS = 8  # of many targets, for which first ends are computed
+
+
+class Shares(NamedTuple):
+    """Which part of the work that is left upper ends may take, then filler flips, then attacks
+    that choose no fillers."""
+
+    upper: float = 3 / 4
+    flips: float = 1.0
+    attacks: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +94,12 @@ class Proof:
         """Default accuracy: finer for exact answers and on schedules."""
         return 1e-3 if self.has_schedule or self.composition.is_exact else 5e-3
 
-    def accounts(self, targets: Sequence[Target], for_upper: float = 3 / 4) -> list[Account]:
+    def accounts(self, targets: Sequence[Target], shares: Shares | None = None) -> list[Account]:
         """Both ends for each of several targets in order, which share privacy loss
-        distributions; upper ends take at most the share `for_upper` of the work."""
-        return self._with_first_ends(self._accounts(targets, for_upper), targets)
+        distributions."""
+        return self._with_first_ends(self._accounts(targets, shares or Shares()), targets)
 
-    def _accounts(self, targets: Sequence[Target], for_upper: float) -> list[Account]:
+    def _accounts(self, targets: Sequence[Target], shares: Shares) -> list[Account]:
         """The same by privacy loss distributions alone, ends trivial where there are none."""
         attack = joined(filter(None, (case.attained for case in self.cases)))
         if self.composition.is_exact:
@@ -104,13 +112,12 @@ class Proof:
             ]
         # the guarantee first: attacks get what work is left, of which some is
         uppers = [End(target.ceiling, False) for target in targets]
-        with work.share(for_upper), suppress(NumericalError):
+        with work.share(shares.upper), suppress(NumericalError):
             uppers = self.composition.bounds(targets)
-        # so that the attacks that follow, and games, have work left, too
-        with work.share(_FOR_FLIPS):
+        with work.share(shares.flips):
             flips = self._filler_flips(targets)
         lowers = [End(0.0, False)] * len(targets)
-        with suppress(NumericalError):
+        with work.share(shares.attacks), suppress(NumericalError):
             lowers = self.composition.attacks(targets, flips)
         accounts = []
         for target, upper, lower, flip in zip(targets, uppers, lowers, flips, strict=True):

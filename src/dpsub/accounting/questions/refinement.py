@@ -20,7 +20,7 @@ from dpsub.accounting.questions.account import (
     stopped_by,
     without_note,
 )
-from dpsub.accounting.questions.proof import Proof
+from dpsub.accounting.questions.proof import Proof, Shares
 from dpsub.accounting.schemes.case import Case
 from dpsub.errors import UnsupportedError
 
@@ -33,8 +33,8 @@ SHARE = {"epsilon": 5e-3, "delta": 5e-2}
 _SCHEDULE_SHARE = 4e-3
 # each end may move by this share of the width where the distance of both counts
 _EACH_END = 0.25
-# of the work, for upper ends by theorems where a game, which comes closer, follows
-_BEFORE_GAMES = 1 / 16
+# where a game follows, which comes closer
+_BEFORE_GAMES = Shares(upper=1 / 16, flips=1 / 3, attacks=1 / 2)
 # games that are played for several values: each of them bounds all values
 _MOST_PLAYS = 4
 _BY_NUMBER = "effort: games were played for the widest values; ask for fewer values"
