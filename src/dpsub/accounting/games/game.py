@@ -60,19 +60,18 @@ def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
     starts = (d / 2 - log_weight / d for log_weight, d in terms)
     t = np.minimum.reduce(np.broadcast_arrays(*starts))
     for _ in range(_NEWTON_STEPS):
-        work.spend(work.TERM * 3 * np.size(t) * len(terms))
+        work.spend(work.TERM * 3 / 2 * np.size(t) * len(terms))
         exponents = [log_weight + t * d - d * d / 2 for log_weight, d in terms]
-        residual = exponents[0]
-        for other in exponents[1:]:
-            residual = np.logaddexp(residual, other)
-        slope = sum(
-            d * np.exp(exponent - residual)
-            for exponent, (_, d) in zip(exponents, terms, strict=True)
-        )
+        largest = np.maximum.reduce(exponents)
+        parts = [np.exp(exponent - largest) for exponent in exponents]
+        total = sum(parts)
+        residual = largest + np.log(total)
+        slope = sum(d * part for part, (_, d) in zip(parts, terms, strict=True)) / total
         size = 1 + farthest * (np.abs(t) + farthest)
         if np.all(np.abs(residual) <= ROOT_ERROR * size):
             break
         t = t - residual / slope
+    work.spend(work.TERM * 4 * np.size(t))
     # a residual r moves the value by at most (e^r - 1) Phi(t + r / slope)
     hidden = np.minimum(np.abs(residual) + 4 * ROOT_ERROR * size, 1.0)
     gain = ndtr(t)
