@@ -41,6 +41,7 @@ _MILDEST_CUT, _SHARPEST_CUT, _BLIND_CUT = 0.7, 1 / 8, 1 / 4  # of the step, for 
 _FALL = 3.0
 _FINEST_SHARE = 1 / 32  # of the first step, below which no grid is tried
 # a direction whose lower bound is below this share of the best one on the first grid is left out
+_PERCENT = 0.01
 _FAR_BEHIND = 0.7
 
 
@@ -118,10 +119,12 @@ class Bracket(NamedTuple):
 
 
 class End(NamedTuple):
-    """One end of an answer, and whether finer grids would move it by less than the width."""
+    """One end of an answer, and whether finer grids would move it by less than the width, or by
+    less than a percent, as far as the last two tell."""
 
     value: float
     width_met: bool
+    settled: bool = False
 
 
 class LossGrid(NamedTuple):
@@ -346,6 +349,7 @@ class OneEnd(GridRefinement):
         self._bounds: dict[int, dict[bool, float]] = {}  # on the last grid, in each direction
         self._width_met: dict[int, bool] = {}
         self._irregular: set[int] = set()
+        self._settled: set[int] = set()
         self._ratio = 2.0  # of the step before to the last one
         self._finest_step = 0.0
         self._last_step = math.inf
@@ -369,7 +373,8 @@ class OneEnd(GridRefinement):
             trivial = target.ceiling if self.is_upper else 0.0
             best = self._best[i]
             value = trivial if best is None else best
-            ends.append(End(value, self._width_met.get(i, False)))
+            width_met = self._width_met.get(i, False)
+            ends.append(End(value, width_met, width_met or i in self._settled))
         return ends
 
     def evaluate(self, grid: LossGrid) -> None:
@@ -406,6 +411,8 @@ class OneEnd(GridRefinement):
         self._best[i] = best
         moved = target.gap(min(before, value), max(before, value))
         error = self._error(i, moved, looser=self.is_upper and value > before)
+        if abs(value - before) * error <= _PERCENT * best * moved:
+            self._settled.add(i)
         if error <= 1 or grid.step < self._finest_step:
             # no loss of the mechanism is infinite: an infinite epsilon is as loose as can be
             self._width_met[i] = error <= 1 and math.isfinite(best)

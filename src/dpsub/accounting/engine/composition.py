@@ -516,11 +516,12 @@ class Composition:
         directions: Sequence[bool] | None,
     ) -> list[End]:
         """The largest lower end of any choice of data sets, each only while it may be that."""
-        best = [End(0.0, True)] * len(targets)
+        best = [End(0.0, True, True)] * len(targets)
         known = list(known_lower or [0.0] * len(targets))
         for choice in self.attack_choices:
             for i, end in enumerate(choice.attacks(targets, known, directions)):
-                best[i] = max(best[i], end, key=lambda each: each.value)
+                settled = best[i].settled and end.settled
+                best[i] = max(best[i], end, key=lambda each: each.value)._replace(settled=settled)
             known = [max(low, end.value) for low, end in zip(known, best, strict=True)]
         return best
 

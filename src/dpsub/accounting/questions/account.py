@@ -78,6 +78,8 @@ class Account(ShortText):
         The releases, and where the number was asked for; None if that is not known.
     attack_known : bool
         Whether an attack on these releases is known, be it that its computed part attains nothing.
+    settled : bool
+        Whether finer grids would move neither end of the first bound by a percent.
     """
 
     lower: Any
@@ -95,6 +97,7 @@ class Account(ShortText):
     width_reason: str = ""
     asked: Asked | None = field(default=None, repr=False, compare=False)
     attack_known: bool = True
+    settled: bool = field(default=False, repr=False, compare=False)
     _origin: tuple[Proof, Target] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -222,7 +225,9 @@ def closest(before: Account, after: Account) -> Account:
         kept = {name: getattr(before, name) for name in ("lower", "lower_pair", "lower_theorem")}
         best = replace(best, **kept)
     is_met = before.width_met or after.width_met
-    return replace(best, width_met=is_met, width_reason="" if is_met else after.width_reason)
+    reason = "" if is_met else after.width_reason
+    settled = before.settled or after.settled
+    return replace(best, width_met=is_met, width_reason=reason, settled=settled)
 
 
 def stopped_by() -> str:

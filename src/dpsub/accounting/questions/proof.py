@@ -114,8 +114,10 @@ class Proof:
         uppers = [End(target.ceiling, False) for target in targets]
         with work.share(shares.upper), suppress(NumericalError):
             uppers = self.composition.bounds(targets)
+        before = work.refusals()
         with work.share(shares.flips):
             flips = self._filler_flips(targets)
+        flips_settled = work.refusals() == before
         lowers = [End(0.0, False)] * len(targets)
         with work.share(shares.attacks), suppress(NumericalError):
             lowers = self.composition.attacks(targets, flips)
@@ -127,6 +129,9 @@ class Proof:
             width_met = lower.width_met and upper.width_met
             value = max(lower.value, flip)
             account = self._account(target, value, upper.value, width_met, best_attack)
+            # a game replaces the upper end
+            settled = flips_settled and lower.settled and (upper.settled or self.tightens)
+            account = replace(account, settled=settled)
             if flip > lower.value:
                 account = replace(account, lower_theorem=_FILLER_FLIP)
             accounts.append(account)
