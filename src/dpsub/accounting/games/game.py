@@ -43,7 +43,7 @@ STEEPEST = 8.0
 MOST_CHARGED = 690.0
 
 
-def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
+def best_half_line(*points: tuple[np.ndarray, float | np.ndarray]) -> np.ndarray:
     """Upper bounds of S = sup over t of Phi(t) - sum over points (ln w, d) of w Phi(t - d), with
     broadcasting; distances d >= 0 in units of the noise.
 
@@ -51,9 +51,9 @@ def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
     function of t, so Newton steps from the right stay there; what the last residual may hide is
     charged (docs/proofs/numerics.md, "S and Psi").
     """
-    farthest = max(distance for _, distance in points)
+    farthest = np.maximum.reduce(np.broadcast_arrays(*(distance for _, distance in points)))
     terms = [
-        (np.minimum(log_weight, MOST_CHARGED), max(distance, _LEAST * farthest))
+        (np.minimum(log_weight, MOST_CHARGED), np.maximum(distance, _LEAST * farthest))
         for log_weight, distance in points
     ]
     # each term alone gives a place that is too far to the right
@@ -353,15 +353,21 @@ class CellProfile:
         log_base = self.copies.log_bases
         total = np.full(log_order.shape, lost)
         charges = self.copies.paid(log_order, likely, self._charges(log_order, likely, radii))
-        for count, radius, charge in zip(likely, radii, charges, strict=True):
-            other = (log_order[:, None], count * self.apart / self.noise_multiplier)
-            revealed = (charge[:, None] + log_base, radius)
-            by_weight = best_half_line(other, revealed)
+        # few counts at a time stay in the caches
+        together = max(1, _TOGETHER // (log_order.size * log_base.size))
+        for start in range(0, len(likely), together):
+            some = slice(start, start + together)
+            apart = np.array(likely[some])[:, None, None] * self.apart / self.noise_multiplier
+            charge = np.stack(charges[some])[:, :, None] + log_base
+            reach = np.array(radii[some])[:, None, None]
+            by_weight = best_half_line((log_order[:, None], apart), (charge, reach))
+            weights = np.stack([self.copies.weights_of(count) for count in likely[some]])
             # neither this nor the sums below wait for threads, as a dot product would
-            bound = np.einsum("ij,j->i", by_weight, self.copies.weights_of(count))
-            if count == 1 and odds == 0:
-                bound = np.minimum(bound, self._by_height(log_order, charge))
-            total += counts[count] * bound
+            bounds = np.einsum("lij,lj->li", by_weight, weights)
+            if start == 0 and likely[0] == 1 and odds == 0:
+                bounds[0] = np.minimum(bounds[0], self._by_height(log_order, charges[0]))
+            for count, bound in zip(likely[some], bounds, strict=True):
+                total += counts[count] * bound
         return np.asarray(np.minimum(passed * total * (1 + PROFILE_ERROR), 1.0))
 
     def _radii(self, counts: Sequence[int]) -> list[float]:
@@ -394,20 +400,18 @@ class CellProfile:
             budget = np.log(np.expm1(log_order)) + math.log(counts[0] + self.copies.odds)
         if len(likely) == 1:
             return [budget - math.log(counts[likely[0]])]
+        chances = np.array([counts[count] for count in likely])[:, None]
+        near = np.array(radii)[:, None]
+        far = near - np.array(likely)[:, None] * self.apart / self.noise_multiplier
 
-        def paid(c: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
-            """p_l tau_l where c is the best, at orders e^x."""
+        def tilted(place: np.ndarray, c: np.ndarray, log_weight: np.ndarray) -> np.ndarray:
+            exponent = log_weight + place * c - place * place / 2
+            return np.asarray(np.exp(np.minimum(exponent, MOST_CHARGED)))
 
-            def tilted(place: float, log_weight: np.ndarray | float = 0.0) -> np.ndarray:
-                exponent = log_weight + place * c - place * place / 2
-                return np.asarray(np.exp(np.minimum(exponent, MOST_CHARGED)))
-
-            paid_for = []
-            for count, radius in zip(likely, radii, strict=True):
-                apart = count * self.apart / self.noise_multiplier
-                charge = np.maximum(tilted(radius) - tilted(radius - apart, x), 0.0)
-                paid_for.append(counts[count] * charge)
-            return paid_for
+        def paid(c: np.ndarray, x: np.ndarray) -> np.ndarray:
+            """p_l tau_l where c is the best, at orders e^x, shape (counts, n)."""
+            charges = tilted(near, c, np.zeros(1)) - tilted(far, c, x)
+            return np.asarray(chances * np.maximum(charges, 0.0))
 
         # which c spends the budget: by bisection at some orders, by interpolation between them
         few = np.unique(np.linspace(0, log_order.size - 1, _THRESHOLDS).astype(int))
@@ -415,20 +419,18 @@ class CellProfile:
         high = radii[-1] + (np.maximum(budget[few], 0.0) + 40) / max(radii[0], 0.25 * widest)
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            above = np.sum(paid(middle, log_order[few]), axis=0) > np.exp(budget[few])
+            above = paid(middle, log_order[few]).sum(axis=0) > np.exp(budget[few])
             low, high = np.where(above, low, middle), np.where(above, middle, high)
         shares = paid(np.interp(log_order, log_order[few], low), log_order)
         shares[0] = np.maximum(shares[0], _TINY)
         # shares of the whole budget, so that the mean is right wherever c lies
-        log_total = np.log(np.sum(shares, axis=0))
+        log_total = np.log(shares.sum(axis=0))
         with np.errstate(divide="ignore"):
-            return [
-                np.log(share / counts[count]) - log_total + budget
-                for count, share in zip(likely, shares, strict=True)
-            ]
+            return list(np.log(shares / chances) - log_total + budget)
 
 
 _THRESHOLDS, _BISECTIONS = 100, 40
+_TOGETHER = 2**14  # numbers that are worked on together, one for each count, order and base
 
 
 class GameCells(Protocol):
