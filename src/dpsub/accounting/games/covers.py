@@ -227,13 +227,13 @@ class _CoverSearch:
         return self._aim(step) - self._aim(step / 2) >= least
 
     def _is_settled(self, step: float) -> bool:
-        """Whether neither finer grids nor more cells would lower the answer by a percent, as the
-        extreme choices show on this grid and on the one before."""
+        """Whether neither finer grids nor more cells would lower the answer by a percent or to the
+        width, as the extreme choices show on this grid and on the one before."""
         if 2 * step not in self._aims:
             return False
         # errors of grids fall by four a halving
         finest = self._aim(step) - (self._aim(2 * step) - self._aim(step)) / 3
-        return self.proved - finest <= _PERCENT * self.proved
+        return self.proved - finest <= _PERCENT * self.proved and finest - self.lower > self._unit
 
     def affordable(self, cover: Sequence[Any], step: float) -> float:
         """This step, or that of a coarser grid on which a play is likely to come to its end."""

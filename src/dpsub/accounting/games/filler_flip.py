@@ -27,6 +27,7 @@ from dpsub.accounting.engine.fourier import ComposedLoss, TiltedSum
 from dpsub.accounting.engine.laplace_pairs import LaplacePair
 from dpsub.accounting.engine.pairs import FillerPair, GaussianPair, ZeroedPair
 from dpsub.accounting.engine.pld import MAX_LOSS, PrivacyLossDistribution
+from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.errors import NumericalError
 
 Attacked = FillerPair | LaplacePair | ZeroedPair
@@ -42,6 +43,8 @@ _TAIL, _BULK = 1e-15, 1e-3
 _COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4
 _MOST_CELLS = 2e5
 _CHEAP_WINDOW, _LARGEST_WINDOW = 12_000, 40_000
+# length of a transform over that of the window, often
+_TRANSFORMED = 3.5
 # where the policy accepts at once: from there on no policy gains more than e^-12 of what it has
 _ACCEPTED = -12.0
 # log of the probability, under the tilt, of a memory above the window
@@ -97,7 +100,7 @@ class FillerFlip:
         step = self.choices[0].accepted.step
         first, last = math.floor(low / step), math.ceil(high / step)
         window = last - first + 1
-        grid = PolicyGrid(step, first, last, tuple(self._blocks()))
+        grid = PolicyGrid(step, first, last, tuple(_blocks(self.steps)))
         x = np.arange(first, last + 1) * step
         # after the last step whoever remembers less than 0 accepts
         at_the_end = _accepted(np.minimum(x, 0.0), self.tilt, 0.0)
@@ -127,7 +130,7 @@ class FillerFlip:
             # one loop, no function of its own: arrays that live from step to step keep their
             # memory, where a call would give it back and ask for it again
             for _ in range(repeats):
-                work.spend(6 * work.transform(size) + work.NUMBER * 20 * size)
+                work.spend(_play_of_block(size))
                 padded = np.zeros((2, size))
                 # whoever remembers less than the window has accepted, whoever remembers more has
                 # given up
@@ -157,18 +160,24 @@ class FillerFlip:
                 log_scale += reference
         return Policy(x, accept, charge, self.tilt, log_scale, grid)
 
-    def _blocks(self) -> Iterator[tuple[int, int]]:
-        """(steps with one sign, number of such blocks) from the last step backwards; the lengths
-        are powers of 2."""
-        done, length, repeats = 0, 1, 0
-        while done < self.steps:
-            fitting = min(max(1, (done + 1) // _PATIENCE), self.steps - done)
-            longest = 1 << (fitting.bit_length() - 1)
-            if longest != length and repeats:
-                yield length, repeats
-                repeats = 0
-            length, repeats, done = longest, repeats + 1, done + longest
-        yield length, repeats
+
+def _blocks(steps: int) -> Iterator[tuple[int, int]]:
+    """(steps with one sign, number of such blocks) from the last step backwards; the lengths are
+    powers of 2."""
+    done, length, repeats = 0, 1, 0
+    while done < steps:
+        fitting = min(max(1, (done + 1) // _PATIENCE), steps - done)
+        longest = 1 << (fitting.bit_length() - 1)
+        if longest != length and repeats:
+            yield length, repeats
+            repeats = 0
+        length, repeats, done = longest, repeats + 1, done + longest
+    yield length, repeats
+
+
+def _play_of_block(size: int) -> float:
+    """The work of one block, whose transforms have this length."""
+    return 6 * work.transform(size) + work.NUMBER * 20 * size
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,9 +358,20 @@ class AdaptiveAttack:
         step = max(spread * _FINE, (top - _ACCEPTED) / _CHEAP_WINDOW, finest)
         if step > spread * _COARSE:
             step = max(spread * _COARSE, (top - _ACCEPTED) / _LARGEST_WINDOW)
-        if step > spread * _COARSEST:
+        # a coarser memory loses little, where the budget does not suffice for this one
+        coarsest = spread * _COARSEST
+        while step < coarsest and not work.affords(self._takes(step, top)):
+            step = min(2 * step, coarsest)
+        if step > coarsest:
             return None
+        if self._takes(step, top) > work.left():
+            raise OutOfWorkError("the budget of work does not suffice; raise effort")
         return FillerFlip(choices(pair, step), self.steps, tilt).played(_ACCEPTED, top)
+
+    def _takes(self, step: float, top: float) -> float:
+        """The work of a play with this memory, roughly."""
+        blocks = sum(repeats for _, repeats in _blocks(self.steps))
+        return blocks * _play_of_block(_TRANSFORMED * math.ceil((top - _ACCEPTED) / step))
 
 
 def _range(pair: GaussianPair | LaplacePair, tail: float) -> tuple[float, float]:

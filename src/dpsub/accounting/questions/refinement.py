@@ -34,7 +34,7 @@ _SCHEDULE_SHARE = 4e-3
 # each end may move by this share of the width where the distance of both counts
 _EACH_END = 0.25
 # where a game follows, which comes closer
-_BEFORE_GAMES = Shares(upper=1 / 16, flips=1 / 3, attacks=1 / 2)
+_BEFORE_GAMES = Shares(upper=1 / 16, flips=0.45, attacks=1 / 2)
 # games that are played for several values: each of them bounds all values
 _MOST_PLAYS = 4
 _BY_NUMBER = "effort: games were played for the widest values; ask for fewer values"
@@ -310,9 +310,7 @@ def _first_bound(answer: Account, asked: Target) -> Account:
 def _is_final(answer: Account) -> bool:
     """Whether more work would change nothing that matters: the width is met, or what is left of it
     is no matter of grids."""
-    return answer.width_met or (
-        answer.settled and answer.width_reason == WIDTH_REASONS["theory"]
-    )
+    return answer.width_met or (answer.settled and answer.width_reason == WIDTH_REASONS["theory"])
 
 
 def _stopped(answer: Account) -> Account:
