@@ -44,6 +44,9 @@ _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
 # work of a play, in which blocks are shorter than in a rough one, over what that takes for a pair
 _PLAYS = 2.2
 _PERCENT = 0.01
+# what a first play may take over what is expected: blocks that lose much are played again, in
+# halves; and a later one, over what the one before took, to its end or not
+_FIRST_PACE, _PACE, _UNFINISHED = 1.7, 1.2, 2.0
 # points of a window over those of A, at most
 _WINDOW = 3
 # plays on one grid at most, with ever more cells
@@ -111,17 +114,15 @@ class FillerGame:
         try:
             for finer, step in enumerate(search.steps()):
                 for cover in search.covers(step, _BY_COVER / 2**finer):
-                    last = search.affordable(cover, step)
-                    proved = self._proved(search, cover, last)
-                    yield proved
-                    if last > step:
-                        fewer = search.fewer(step)
-                        if fewer:
-                            cover, last = fewer, step
-                            yield self._proved(search, cover, step)
+                    last = step
+                    if not search.fits(cover, step):
+                        for cover, last in search.that_fit(step):
+                            yield self._proved(search, cover, last)
                         # without a budget it is the size of the grid
                         kind = OutOfWorkError if work.left() < math.inf else NumericalError
                         raise kind("no play with this cover is possible on this grid; raise effort")
+                    proved = self._proved(search, cover, step)
+                    yield proved
                     search.proved = proved
         except NumericalError as error:
             ended = error
@@ -162,6 +163,7 @@ class _CoverSearch:
         self.of, self.target, self.lower = game, target, lower
         self.proved = math.inf
         """The answer of the last play."""
+        self._pace = _FIRST_PACE
         self._known: dict[Any, tuple[Profile, Profile]] = {}
         self._orders: dict[float, np.ndarray] = {}
         self._aims: dict[float, Rough] = {}
@@ -171,7 +173,8 @@ class _CoverSearch:
         self._looked: dict[float, _Looks] = {}
         self._values: dict[tuple[float, tuple[Any, ...], bool], GameValue] = {}
         self._cover: list[Any] = [game.cells.whole]
-        self._covers: list[list[Any]] = []
+        self._covers: list[tuple[list[Any], float]] = []
+        """With what their cells cost over the extreme choices, as a share of A."""
         # the tilt of the saddle point where one pair dominates all choices
         before = work.spent()
         coarse = _COVERING if upper > _FAR_APART * lower else _COVERING / 2
@@ -235,26 +238,32 @@ class _CoverSearch:
         finest = self._aim(step) - (self._aim(2 * step) - self._aim(step)) / 3
         return self.proved - finest <= _PERCENT * self.proved and finest - self.lower > self._unit
 
-    def affordable(self, cover: Sequence[Any], step: float) -> float:
-        """This step, or that of a coarser grid on which a play is likely to come to its end."""
-        coarsest = self.of.spread * _COVERING
-        self._aim(step)
-        while (step, tuple(cover), False) not in self._values and step < coarsest:
-            if self._fits(cover, step):
-                break
-            step *= 2
-            self._aim(step)
-        return step
+    def that_fit(self, step: float) -> Iterator[tuple[Sequence[Any], float]]:
+        """Covers of those so far, and grids at most as fine as this one, that are likely to come
+        to an end, the closest first, as the extreme choices and the looks say; then closer ones, if
+        the play took less than was expected."""
+        grids = [step]
+        while grids[-1] < self.of.spread * _COVERING:
+            grids.append(2 * grids[-1])
+        closest = math.inf
+        while True:
+            pairs = [
+                (self._aim(grid) + cost * self._per_share, cover, grid)
+                for grid in grids
+                for cover, cost in self._covers
+                if self.fits(cover, grid)
+            ]
+            expected, cover, grid = min(pairs, key=lambda pair: pair[0], default=(math.inf, [], 0))
+            if expected >= closest:
+                return
+            closest = expected
+            yield cover, grid
 
-    def fewer(self, step: float) -> Sequence[Any] | None:
-        """The largest earlier cover that is affordable on this grid, if there is one."""
-        affordable = (cover for cover in reversed(self._covers) if self._fits(cover, step))
-        return next(affordable, None)
-
-    def _fits(self, cover: Sequence[Any], step: float) -> bool:
+    def fits(self, cover: Sequence[Any], step: float) -> bool:
         """Whether a play on this grid is likely to come to its end."""
+        self._aim(step)
         points = len(cover) * _WINDOW * self._aims[step].value.x.size
-        return points <= MOST_POINTS and work.affords(self._work(cover, step))
+        return points <= MOST_POINTS and work.affords(self._pace * self._work(cover, step))
 
     def _work(self, cover: Sequence[Any], step: float) -> float:
         """What a play with these cells takes, roughly."""
@@ -267,7 +276,14 @@ class _CoverSearch:
         blocks of steps do, or where it `single`s them."""
         key = step, tuple(cover), single
         if key not in self._values:
-            self._values[key] = self._played(cover, step, single=single)
+            expected, before = self._work(cover, step), work.spent()
+            pace = _UNFINISHED
+            try:
+                self._values[key] = self._played(cover, step, single=single)
+                pace = _PACE
+            finally:
+                if not single and len(cover) > 1:
+                    self._pace = pace * (work.spent() - before) / expected
         return self._values[key]
 
     def _played(self, cover: Sequence[Any], step: float, *, single: bool) -> GameValue:
@@ -370,7 +386,7 @@ class _CoverSearch:
             cover = self._cut(shares)
             if not work.affords(self._work(cover, step)):
                 break
-            self._covers.append(self._cover)
+            self._covers.append((self._cover, costs[-1]))
             self._cover = cover
 
     def _cut(self, shares: np.ndarray) -> list[Any]:
