@@ -44,6 +44,8 @@ _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
 # work of a play, in which blocks are shorter than in a rough one, over what that takes for a pair
 _PLAYS = 2.2
 _PERCENT = 0.01
+# what is left after a play of one cell, over what it took, for one on the next grid
+_WHOLE_AGAIN = 6
 # what a first play may take over what is expected: blocks that lose much are played again, in
 # halves; and a later one, over what the one before took, to its end or not
 _FIRST_PACE, _PACE, _UNFINISHED = 1.7, 1.2, 2.0
@@ -108,9 +110,11 @@ class FillerGame:
         ended: NumericalError | None = None
         cover: Sequence[Any] = []
         last = math.inf
-        if upper > _FAR_APART * lower:
-            # one cell for all choices takes little
-            yield self._kept(search, [self.cells.whole], search.first_step, search.whole())
+        if search.wholes or upper > _FAR_APART * lower:
+            # one cell for all choices takes little; a finer grid then shows what grids cost
+            for step in (search.first_step, search.first_step / 2):
+                if search.may_play_whole(step):
+                    yield self._kept(search, [self.cells.whole], step, search.whole(step))
         try:
             for finer, step in enumerate(search.steps()):
                 for cover in search.covers(step, _BY_COVER / 2**finer):
@@ -128,7 +132,7 @@ class FillerGame:
             ended = error
         if cover and search.has_single_steps(cover, last):
             yield self._proved(search, cover, last, single=True)
-        if ended is not None:
+        if ended is not None and not search.is_settled:
             raise ended
 
     def _search(self, target: Target, lower: float, upper: float) -> _CoverSearch:
@@ -164,6 +168,9 @@ class _CoverSearch:
         self.proved = math.inf
         """The answer of the last play."""
         self._pace = _FIRST_PACE
+        self.wholes: dict[float, float] = {}
+        """What one cell for all choices comes to, on grids of these steps."""
+        self._whole_work = 0.0
         self._known: dict[Any, tuple[Profile, Profile]] = {}
         self._orders: dict[float, np.ndarray] = {}
         self._aims: dict[float, Rough] = {}
@@ -210,8 +217,6 @@ class _CoverSearch:
         yield step
         while step > finest:
             if not self._affords_half(step, len(self._cover)):
-                if self._is_settled(step):
-                    return
                 raise OutOfWorkError("the budget of work does not suffice; raise effort")
             if not self._gains_by(step):
                 return
@@ -229,14 +234,21 @@ class _CoverSearch:
         least = _LITTLE * max(self._unit, size)
         return self._aim(step) - self._aim(step / 2) >= least
 
-    def _is_settled(self, step: float) -> bool:
+    @property
+    def is_settled(self) -> bool:
         """Whether neither finer grids nor more cells would lower the answer by a percent or to the
-        width, as the extreme choices show on this grid and on the one before."""
-        if 2 * step not in self._aims:
-            return False
+        width, as the extreme choices show on the finest grid, and what was played on others."""
+        step = min(self._aims, default=math.inf)
         # errors of grids fall by four a halving
-        finest = self._aim(step) - (self._aim(2 * step) - self._aim(step)) / 3
-        return self.proved - finest <= _PERCENT * self.proved and finest - self.lower > self._unit
+        if 2 * step in self._aims:
+            by_grids = (self._aim(2 * step) - self._aim(step)) / 3
+        elif {step, step / 2} <= self.wholes.keys():
+            by_grids = (self.wholes[step] - self.wholes[step / 2]) * 4 / 3
+        else:
+            return False
+        finest = self._aim(step) - by_grids
+        closest = min([self.proved, *self.wholes.values()])
+        return closest - finest <= _PERCENT * closest and finest - self.lower > self._unit
 
     def that_fit(self, step: float) -> Iterator[tuple[Sequence[Any], float]]:
         """Covers of those so far, and grids at most as fine as this one, that are likely to come
@@ -291,9 +303,17 @@ class _CoverSearch:
             return self._single(cover, step).played()
         return self.game(cover, step).played()
 
-    def whole(self) -> GameValue:
+    def whole(self, step: float) -> GameValue:
         """That of the game with one cell for all choices."""
-        return self.game([self.of.cells.whole], self.first_step).played()
+        before = work.spent()
+        value = self.game([self.of.cells.whole], step).played()
+        self.wholes[step] = value.answer(self.target)
+        self._whole_work = work.spent() - before
+        return value
+
+    def may_play_whole(self, step: float) -> bool:
+        """Whether it was not yet played on this grid, and what is left suffices for more."""
+        return step not in self.wholes and _WHOLE_AGAIN * self._whole_work <= work.left()
 
     def _blocks_work(self, cover: Sequence[Any], step: float) -> float:
         """What a play of blocks takes, roughly."""

@@ -68,9 +68,9 @@ class AccountRefinement:
             before = work.refusals()
             with work.limited(rung):
                 best = self._tried(targets, best)
-            if work.refusals() == before or all(map(_is_final, best)):
+            if work.refusals() == before or all(answer.width_met for answer in best):
                 return best
-        return [answer if _is_final(answer) else _stopped(answer) for answer in best]
+        return [_stopped(answer) for answer in best]
 
     def tightened(self, answer: Account, target: Target) -> Account:
         """An account with an upper end from the game of the adaptive adversary, until both ends are
@@ -307,12 +307,10 @@ def _first_bound(answer: Account, asked: Target) -> Account:
     return replace(answer, width_reason=reason)
 
 
-def _is_final(answer: Account) -> bool:
-    """Whether more work would change nothing that matters: the width is met, or what is left of it
-    is no matter of grids."""
-    return answer.width_met or (answer.settled and answer.width_reason == WIDTH_REASONS["theory"])
-
-
 def _stopped(answer: Account) -> Account:
-    """An account whose ends more work might bring closer."""
+    """An account that the budget ended, with the reason for its width."""
+    if answer.width_met:
+        return answer
+    if answer.settled and answer.width_reason == WIDTH_REASONS["theory"]:
+        return answer
     return replace(answer, width_reason=stopped_by())
