@@ -35,6 +35,8 @@ from dpsub.accounting.engine.privacy_events import Event
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.errors import ArgumentError, NumericalError
 
+# of the work that is left, for each choice of data sets but the last one
+_FIRST_CHOICES = 0.7
 # steps of first grids in a standard deviation of one loss: of upper ends alone, and of all others,
 # where lower bounds lose more to rounding
 _UPPER_STEPS, _STEPS = 8, 12
@@ -518,8 +520,12 @@ class Composition:
         """The largest lower end of any choice of data sets, each only while it may be that."""
         best = [End(0.0, True, True)] * len(targets)
         known = list(known_lower or [0.0] * len(targets))
-        for choice in self.attack_choices:
-            for i, end in enumerate(choice.attacks(targets, known, directions)):
+        *others, last = self.attack_choices
+        for choice in (*others, last):
+            # so that the last one has work left, too
+            with work.share(1.0 if choice is last else _FIRST_CHOICES):
+                ends = choice.attacks(targets, known, directions)
+            for i, end in enumerate(ends):
                 settled = best[i].settled and end.settled
                 best[i] = max(best[i], end, key=lambda each: each.value)._replace(settled=settled)
             known = [max(low, end.value) for low, end in zip(known, best, strict=True)]

@@ -244,7 +244,7 @@ def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
     """
     sums, before = np.empty(values.size), 0.0
     for start in range(0, values.size, _PIECE):
-        work.spend(work.NUMBER * 6 * min(_PIECE, values.size - start))
+        work.spend(work.NUMBER * 10 * min(_PIECE, values.size - start))
         piece = np.array(values[start : start + _PIECE])
         piece[0] += damp * before
         sums[start : start + _PIECE] = _blockwise(piece, damp)
@@ -552,7 +552,7 @@ class ComposedLoss:
         size = fft.next_fast_len(max(wanted, 16), real=True)
         multiply = self._product if self.blends is None else self._product_of_blends
         product, log_scale, centre = multiply(tilt, size)
-        work.spend(work.transform(size))
+        work.spend(work.transform(size) + work.NUMBER * 10 * size)
         first = math.floor(low / self.step) - centre
         values = np.roll(fft.irfft(product.values, n=size), -first)
         # Parseval: errors of the spectrum are those of the masses in Euclidean norm, and the
@@ -692,7 +692,7 @@ class _Spectrum(NamedTuple):
 
 def _power(spectrum: np.ndarray, k: int, stage_error: float) -> _Spectrum:
     """The k-th power of a spectrum of entries off by `stage_error`."""
-    work.spend(work.TERM * 6 * spectrum.size)
+    work.spend(work.TERM * 4 * spectrum.size)
     size = np.abs(spectrum) + stage_error
     # most entries vanish: they are set to 0, and charged at their size
     kept = size > math.exp(_LOG_VANISHING / k)

@@ -102,7 +102,7 @@ class PrivacyLossDistribution:
 
     def log_mgf(self, tilt: float) -> float:
         """log sum of mass e^{tilt loss} over finite losses, without the offset."""
-        work.spend(work.TERM * self.losses.size)
+        work.spend(work.NUMBER * 4 * self.losses.size)
         exponents = tilt * self.losses
         smallest_loss, largest_loss = self._ends
         largest = tilt * (largest_loss if tilt > 0 else smallest_loss)
@@ -157,7 +157,7 @@ class PrivacyLossDistribution:
         its losses are infinite."""
         if not self.masses.any():
             return 0.0, 0.0
-        work.spend(work.TERM * 2 * self.losses.size)
+        work.spend(work.TERM * self.losses.size)
         exponents = self.log_masses + tilt * self.losses
         weights = np.exp(exponents - exponents.max())
         weights /= weights.sum()

@@ -52,7 +52,7 @@ class Statistic(ABC):
         whichever is first, its events are never too likely."""
         first, second = [], []
         for start in range(0, edges.size - 1, _PIECE):
-            work.spend(work.TERM * 20 * min(_PIECE, edges.size - start))
+            work.spend(work.TERM * min(_PIECE, edges.size - start))
             under_p, under_q = self.masses(edges[start : start + _PIECE + 1])
             (least, _), (_, most) = (under_q, under_p) if swapped else (under_p, under_q)
             first.append(least)

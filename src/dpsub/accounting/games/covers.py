@@ -45,7 +45,7 @@ _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
 _PLAYS = 2.2
 _PERCENT = 0.01
 # what is left after a play of one cell, over what it took, for one on the next grid
-_WHOLE_AGAIN = 6
+_WHOLE_AGAIN = 4
 # what a first play may take over what is expected: blocks that lose much are played again, in
 # halves; and a later one, over what the one before took, to its end or not
 _FIRST_PACE, _PACE, _UNFINISHED = 1.7, 1.2, 2.0

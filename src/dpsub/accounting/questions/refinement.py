@@ -98,7 +98,7 @@ class AccountRefinement:
 
     def game_values(self, targets: Sequence[Target]) -> tuple[list[GameValue], str]:
         """What games for these targets prove at all orders, and why their ends are not closer."""
-        accounts = self._first_bounds(targets)
+        accounts = self._first_bounds(targets, [])
         ends = [
             _Ends(account, target, target.width)
             for account, target in zip(accounts, targets, strict=True)
@@ -108,17 +108,23 @@ class AccountRefinement:
 
     def _tried(self, targets: Sequence[Target], best: Sequence[Account]) -> list[Account]:
         """The accounts of a question, with the work that is left, and the best ends so far."""
-        accounts = self._first_bounds(targets)
+        accounts = self._first_bounds(targets, best)
         if self.width is None and self.proof.has_schedule and self.proof.composition.is_exact:
             accounts = list(map(self._sharpened, accounts, targets))
         if best:
             accounts = list(map(closest, best, accounts))
         return self._refined(accounts, targets)
 
-    def _first_bounds(self, targets: Sequence[Target]) -> list[Account]:
-        if self.proof.tightens and not self.quick:
-            return self.proof.accounts(targets, _BEFORE_GAMES)
-        return self.proof.accounts(targets)
+    def _first_bounds(self, targets: Sequence[Target], best: Sequence[Account]) -> list[Account]:
+        if self.quick or not self.proof.tightens:
+            return self.proof.accounts(targets)
+        # a large epsilon is not asked for with more digits than it will have in the end
+        needed = list(targets)
+        for i, answer in enumerate(best if self.width is None else []):
+            if answer.quantity == "epsilon":
+                share = _EACH_END * SHARE["epsilon"] * float(answer.lower)
+                needed[i] = replace(targets[i], width=max(targets[i].width, share))
+        return self.proof.accounts(needed, _BEFORE_GAMES)
 
     def _sharpened(self, answer: Account, target: Target) -> Account:
         """An exact epsilon with ends that are a share of it apart, as a schedule's may be large."""
