@@ -175,9 +175,9 @@ def _blocks(steps: int) -> Iterator[tuple[int, int]]:
     yield length, repeats
 
 
-def _play_of_block(size: int) -> float:
+def _play_of_block(size: float) -> float:
     """The work of one block, whose transforms have this length."""
-    return 6 * work.transform(size) + work.NUMBER * 20 * size
+    return 6 * work.transform(math.ceil(size)) + work.NUMBER * 20 * size
 
 
 @dataclass(frozen=True, eq=False)

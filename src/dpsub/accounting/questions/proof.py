@@ -240,10 +240,10 @@ class Proof:
         """The upper end alone, of kind upper; both where they are computed together."""
         if self.composition.is_exact:
             return self.account(target)
-        upper, width_met = target.ceiling, False
+        upper = End(target.ceiling, False)
         with suppress(NumericalError):
-            upper, width_met = self.composition.bound(target)
-        account = self._account(target, 0.0, upper, width_met, attack="")
+            upper = self.composition.bound(target)
+        account = self._account(target, 0.0, upper.value, upper.width_met, attack="")
         if account.upper < target.ceiling:
             return account
         first = first_upper(self.cases, self.releases, self.relation, target)
