@@ -19,6 +19,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from dpsub import checks
+from dpsub.accounting.engine import work
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.errors import ArgumentError, NumericalError
 
@@ -350,6 +351,7 @@ class OneEnd(GridRefinement):
         self._width_met: dict[int, bool] = {}
         self._irregular: set[int] = set()
         self._settled: set[int] = set()
+        self._grids_work: list[float] = []
         self._ratio = 2.0  # of the step before to the last one
         self._finest_step = 0.0
         self._last_step = math.inf
@@ -378,11 +380,13 @@ class OneEnd(GridRefinement):
         return ends
 
     def evaluate(self, grid: LossGrid) -> None:
+        before = work.spent()
         self._bounds = {i: {} for i in self.unsettled}
         for swapped in self.directions:
             places = [i for i in self.unsettled if swapped in self._directions[i]]
             for i, value in self.bounds_at(self.bound, grid, swapped, places).items():
                 self._bounds[i][swapped] = value
+        self._grids_work.append(work.spent() - before)
 
     def is_answered(self, i: int) -> bool:
         return self._best[i] is not None
@@ -393,9 +397,22 @@ class OneEnd(GridRefinement):
 
     def finer(self, grid: LossGrid) -> LossGrid | None:
         following = super().finer(grid)
-        if following is not None:
-            self._ratio = grid.step / following.step
+        if following is None:
+            return None
+        # the first grid takes what is only done once, too
+        if len(self._grids_work) > 1:
+            half = LossGrid(grid.step / 2, following.tail)
+            grids = (each for each in (following, half) if self._affords(each, grid))
+            following = next(grids, None)
+            if following is None:
+                self.out_of_work = OutOfWorkError("the next grid takes too much; raise effort")
+                return None
+        self._ratio = grid.step / following.step
         return following
+
+    def _affords(self, following: LossGrid, grid: LossGrid) -> bool:
+        """Whether the work that is left is likely to suffice for a grid after this one."""
+        return work.affords(self._grids_work[-1] * grid.step / following.step)
 
     def next_grid(self, i: int, grid: LossGrid) -> LossGrid | None:
         target, before = self.targets[i], self._best[i]

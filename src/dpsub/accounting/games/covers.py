@@ -236,8 +236,9 @@ class _CoverSearch:
 
     @property
     def is_settled(self) -> bool:
-        """Whether neither finer grids nor more cells would lower the answer by a percent or to the
-        width, as the extreme choices show on the finest grid, and what was played on others."""
+        """Whether neither finer grids nor more cells would lower the answer by a percent, or to
+        within one or the width of the lower end, as the extreme choices show on the finest grid,
+        and what was played on others."""
         step = min(self._aims, default=math.inf)
         # errors of grids fall by four a halving
         if 2 * step in self._aims:
@@ -248,7 +249,8 @@ class _CoverSearch:
             return False
         finest = self._aim(step) - by_grids
         closest = min([self.proved, *self.wholes.values()])
-        return closest - finest <= _PERCENT * closest and finest - self.lower > self._unit
+        percent = _PERCENT * closest
+        return closest - finest <= percent and finest - self.lower > max(self._unit, percent)
 
     def that_fit(self, step: float) -> Iterator[tuple[Sequence[Any], float]]:
         """Covers of those so far, and grids at most as fine as this one, that are likely to come

@@ -33,6 +33,7 @@ SHARE = {"epsilon": 5e-3, "delta": 5e-2}
 _SCHEDULE_SHARE = 4e-3
 # each end may move by this share of the width where the distance of both counts
 _EACH_END = 0.25
+_PERCENT = 0.01
 # where a game follows, which comes closer
 _BEFORE_GAMES = Shares(upper=1 / 16, flips=0.45, attacks=1 / 2)
 # games that are played for several values: each of them bounds all values
@@ -98,7 +99,7 @@ class AccountRefinement:
 
     def game_values(self, targets: Sequence[Target]) -> tuple[list[GameValue], str]:
         """What games for these targets prove at all orders, and why their ends are not closer."""
-        accounts = self._first_bounds(targets, [])
+        accounts = self._first_bounds(targets)
         ends = [
             _Ends(account, target, target.width)
             for account, target in zip(accounts, targets, strict=True)
@@ -108,23 +109,17 @@ class AccountRefinement:
 
     def _tried(self, targets: Sequence[Target], best: Sequence[Account]) -> list[Account]:
         """The accounts of a question, with the work that is left, and the best ends so far."""
-        accounts = self._first_bounds(targets, best)
+        accounts = self._first_bounds(targets)
         if self.width is None and self.proof.has_schedule and self.proof.composition.is_exact:
             accounts = list(map(self._sharpened, accounts, targets))
         if best:
             accounts = list(map(closest, best, accounts))
         return self._refined(accounts, targets)
 
-    def _first_bounds(self, targets: Sequence[Target], best: Sequence[Account]) -> list[Account]:
+    def _first_bounds(self, targets: Sequence[Target]) -> list[Account]:
         if self.quick or not self.proof.tightens:
             return self.proof.accounts(targets)
-        # a large epsilon is not asked for with more digits than it will have in the end
-        needed = list(targets)
-        for i, answer in enumerate(best if self.width is None else []):
-            if answer.quantity == "epsilon":
-                share = _EACH_END * SHARE["epsilon"] * float(answer.lower)
-                needed[i] = replace(targets[i], width=max(targets[i].width, share))
-        return self.proof.accounts(needed, _BEFORE_GAMES)
+        return self.proof.accounts(targets, _BEFORE_GAMES)
 
     def _sharpened(self, answer: Account, target: Target) -> Account:
         """An exact epsilon with ends that are a share of it apart, as a schedule's may be large."""
@@ -149,10 +144,10 @@ class AccountRefinement:
             for answer, target in zip(answers, targets, strict=True)
         ]
         wide = [each for each in ends if each.is_wide and each.account.upper > 0]
-        if self.proof.tightens:
-            self._play(wide)
-        else:
+        if not self.proof.tightens:
             self._look_closer(wide)
+        elif not self._play(wide):
+            self._prove(wide)
         return [each.answer() for each in ends]
 
     def _look_closer(self, wide: Sequence[_Ends]) -> None:
@@ -195,6 +190,12 @@ class AccountRefinement:
         for ends in left:
             ends.reason = _BY_NUMBER
         return values
+
+    def _prove(self, wide: Sequence[_Ends]) -> None:
+        """Upper ends by theorems alone, where no game came to its end."""
+        for ends in wide:
+            proved = closest(ends.account, self.proof.upper(ends.target))
+            ends.account = replace(proved, conditions=ends.account.conditions)
 
     def _played(self, ends: _Ends) -> list[GameValue]:
         """The games played for these ends, which learn why they are not closer."""
@@ -317,6 +318,7 @@ def _stopped(answer: Account) -> Account:
     """An account that the budget ended, with the reason for its width."""
     if answer.width_met:
         return answer
-    if answer.settled and answer.width_reason == WIDTH_REASONS["theory"]:
+    is_wide = answer.upper - answer.lower > _PERCENT * answer.upper
+    if is_wide and answer.settled and answer.width_reason == WIDTH_REASONS["theory"]:
         return answer
     return replace(answer, width_reason=stopped_by())
