@@ -40,7 +40,7 @@ def test_the_guarantees_list_what_stays_open() -> None:
     assert run.stdout in (BENCHMARKS.parent / "docs/guarantees.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_line_of_the_benchmark_can_be_made() -> None:
     """`make bench` at small sizes, each line once: what it measures is not judged."""
     run = subprocess.run(

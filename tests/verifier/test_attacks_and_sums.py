@@ -306,13 +306,13 @@ def test_certificates_are_verified(name, certificates, tmp_path):
     assert proved_again(certificates[name], tmp_path)[1] == VERIFIED
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_rounding_far_out_does_not_lower_the_whole_of_a_coarse_law(tmp_path):
     answer = dpsub.account(dpsub.Shuffle(1), 1000, noise_multiplier=1.5, epochs=1, delta=1e-2)
     assert proved_again(answer.certificate(), tmp_path)[1] == VERIFIED
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_a_policy_leaves_out_is_seen_neither_where_epsilon_is_large(tmp_path):
     """On D' a probability is charged e^epsilon times: 10^18 times here."""
     answer = dpsub.account(dpsub.Wr(50), 1000, noise_multiplier=1, steps=20, delta=1e-8, quick=True)

@@ -253,11 +253,16 @@ MARKS = {
         (
             *LONG,
             "shuffle, all steps",
+            "shuffle, another record stands in",
+            "shuffle, hidden step",
             "allocation of several",
+            "allocation of several in two blocks",
+            "allocation of several, substitute",
             "allocation, zero_out",
             "allocation",
             "wor, everyone",
             "poisson, little noise",
+            "must_ww",
             "tight, laplace",
         ),
         pytest.mark.slow,
@@ -294,7 +299,7 @@ def test_upper_ends_of_large_chains_are_proved_again(
 GAMES = [(setting, delta) for setting in game.SETTINGS for delta in game.DELTAS]
 SAMPLERS = [(setting, delta) for setting in samplers.SETTINGS for delta in game.DELTAS]
 FEW = [
-    pytest.param(setting, 1e-5, marks=pytest.mark.thorough if setting[3] > 10 else ())
+    pytest.param(setting, 1e-5, marks=pytest.mark.slow if setting[3] > 10 else ())
     for setting in game.SETTINGS
     if setting[0] <= 1000 and setting[3] <= 100
 ]

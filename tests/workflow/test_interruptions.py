@@ -117,7 +117,7 @@ def go_on_to_the_end(
     "count",
     [
         # one of each kind
-        pytest.param(4, marks=pytest.mark.thorough),
+        pytest.param(4, marks=pytest.mark.slow),
         pytest.param(60, marks=pytest.mark.slow),
     ],
 )
