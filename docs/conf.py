@@ -3,6 +3,7 @@ of the package."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -134,7 +135,9 @@ WITH_LIMITS = {"∑", "∏", "sup", "inf", "max", "min", "lim"}
 TIGHT = {"|", "/"}
 BREAKS = set("=≤≥<>≠∼→∈↦,;+−")
 """Operators after which a formula in a line of text may go on in the next line."""
-ElementTree.register_namespace("", "http://www.w3.org/1998/Math/MathML")
+SIGNS, PRIMES, OPENING = set("+−"), set("′″‴"), set("([{")
+NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'
+"""Pages in HTML go without it."""
 
 
 def setup(app: Any) -> None:
@@ -175,28 +178,68 @@ def mathml(formula: str, of_its_own: bool) -> str:
     # the name that the converter knows for the lines that GitHub calls aligned
     tex = formula.replace("{aligned}", "{split}").replace("\n", " ")
     try:
-        found = ElementTree.fromstring(convert(tex, display="block" if of_its_own else "inline"))
+        found = ElementTree.fromstring(convert(tex).replace(NAMESPACE, ""))
     except Exception as error:  # those of the converter have no base class of their own
         raise ValueError(f"A formula must convert to MathML: {formula!r} does not.") from error
     if left := LEFT_OVER.search("".join(found.itertext())):
         message = f"A formula must have known commands: {formula!r} leaves {left[0]!r} as text."
         raise ValueError(message)
 
-    for one in found.iter():
-        if one.text in TIGHT:
-            one.attrib.update(lspace="0", rspace="0")
+    as_browsers_read(found)
+    for row in (*found.iter("mrow"), *found.iter("mtd")):
+        space(row)
     if of_its_own:
+        found.set("display", "block")
         limits_below(found)
         return ElementTree.tostring(found, encoding="unicode")
     return "<wbr>".join(ElementTree.tostring(part, encoding="unicode") for part in parts_of(found))
 
 
+def as_browsers_read(formula: Any) -> None:
+    """Write names and marks so that they look right with fonts that are not made for formulas."""
+    for one in formula.iter():
+        if one.tag == "mo" and ((one.text or "").isalpha() or one.text == "∞"):
+            one.tag = "mi"  # sup and max are no operators to a browser
+        if one.text == "*":
+            one.text = "∗"  # the other star is a raised one already
+        if one.text in TIGHT:
+            one.attrib.update(lspace="0", rspace="0")
+        if one.tag in ("msup", "msubsup") and one[-1].text in PRIMES:
+            base, *below, prime = one  # a prime is raised by itself
+            prime.tag = "mo"
+            primed = ElementTree.Element("mrow")
+            primed.extend([base, prime])
+            one[:] = [primed, *below]
+            one.tag = "msub" if below else "mrow"
+
+
+def space(row: Any) -> None:
+    """Set signs close to what they are of, and names apart from what follows them."""
+    inside = list(row)
+    bars = 0
+    row[:] = inside[:1]
+    for before, one in itertools.pairwise(inside):
+        bars += before.text == "|"
+        opening = before.text == "|" and bars % 2
+        if one.text in SIGNS and (before.text in BREAKS or before.text in OPENING or opening):
+            one.set("form", "prefix")
+        apart = (is_name(before) and one.tag != "mo") or (is_name(one) and before.tag != "mo")
+        if apart and "mspace" not in (before.tag, one.tag):
+            ElementTree.SubElement(row, "mspace", width="0.17em")
+        row.append(one)
+
+
+def is_name(one: Any) -> bool:
+    """Whether this is the name of a function, such as ln, with or without an index."""
+    core = one[0] if one.tag in ("msub", "msup", "msubsup") else one
+    return core.tag == "mi" and len(core.text or "") > 1 and core.text.isalpha()
+
+
 def limits_below(formula: Any) -> None:
     """Write what a sum or a supremum ranges over below it."""
     for one in formula.iter():
-        name = one.tag.rpartition("}")[2]
-        if name in ("msub", "msubsup") and one[0].text in WITH_LIMITS:
-            one.tag = one.tag.replace("msubsup", "munderover").replace("msub", "munder")
+        if one.tag in ("msub", "msubsup") and one[0].text in WITH_LIMITS:
+            one.tag = {"msub": "munder", "msubsup": "munderover"}[one.tag]
 
 
 def parts_of(formula: Any) -> list[Any]:
@@ -205,17 +248,14 @@ def parts_of(formula: Any) -> list[Any]:
     parts: list[list[Any]] = [[]]
     for at, one in enumerate(row):
         parts[-1].append(one)
-        within = 0 < at < len(row) - 1
-        if within and one.tag.endswith("}mo") and one.text in BREAKS:
-            if row[at - 1].tag.endswith("}mo") and row[at - 1].text in {*BREAKS, *"([{|"}:
-                continue  # a sign
+        breaks = one.tag == "mo" and one.text in BREAKS and one.get("form") != "prefix"
+        if breaks and 0 < at < len(row) - 1:
             one.set("form", "infix")
             parts.append([])
     found = []
     for part in parts:
-        math = ElementTree.Element(formula.tag, formula.attrib)
-        ElementTree.SubElement(math, row.tag).extend(part)
-        found.append(math)
+        found.append(ElementTree.Element("math"))
+        ElementTree.SubElement(found[-1], "mrow").extend(part)
     return found
 
 

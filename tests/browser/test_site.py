@@ -31,6 +31,7 @@ READ_MOST = (
     "tutorial.html",
     "how-to/account.html",
     "verdicts.html",
+    "proofs/setting.html",
     pytest.param("reference.html", marks=pytest.mark.slow),  # half a minute
     "search.html?q=opacus",
 )
