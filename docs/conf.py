@@ -3,11 +3,17 @@ of the package."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from importlib.metadata import version as installed
 from pathlib import Path
 from textwrap import indent
 from typing import Any
+from xml.etree import ElementTree
+
+from docutils import nodes
+from latex2mathml.converter import convert
+from sphinx.util import logging
 
 from dpsub.cli import COMMANDS, parser_of
 
@@ -25,7 +31,11 @@ extensions = [
     "sphinx.ext.napoleon",
 ]
 exclude_patterns = ["api/modules.rst"]
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
+html_math_renderer = "mathml"
+html_static_path = ["static"]
+html_css_files = ["formulas.css"]
 suppress_warnings = [
     "myst.header",  # the errata of a paper stand three levels deep whether or not they are grouped
     "ref.python",  # the words of a type, such as n in "shape (n,)", are not references
@@ -119,6 +129,15 @@ ABOUT_COMMANDS = """\
 after ``pip install .`` it is ``dpsub``."""
 SECTION = re.compile(r"-{3,}\s*")
 EMPHASIS = re.compile(r"(?<![\w*])\*[^\W_][^*]*\w\*(?![\w*])")
+LEFT_OVER = re.compile(r"[\\&$]")
+"""What stays in the text of a formula if a command in it is unknown."""
+WITH_LIMITS = {"∑", "∏", "sup", "inf", "max", "min", "lim"}
+TIGHT = {"|", "/"}
+BREAKS = set("=≤≥<>≠∼→∈↦,;+−")
+"""Operators after which a formula in a line of text may go on in the next line."""
+SIGNS, PRIMES, OPENING = set("+−"), set("′″‴"), set("([{")
+NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'
+"""Pages in HTML go without it."""
 
 
 def setup(app: Any) -> None:
@@ -129,6 +148,115 @@ def setup(app: Any) -> None:
     app.connect("builder-inited", commands, priority=900)
     app.connect("source-read", with_contents)
     app.connect("html-page-context", for_all_readers, priority=900)
+    app.add_html_math_renderer("mathml", (in_line, None), (displayed, None))
+
+
+def in_line(translator: Any, node: Any) -> None:
+    """Write a formula in a line of text."""
+    translator.body.append(f'<span class="math">{mathml_or_warning(node, False)}</span>')
+    raise nodes.SkipNode
+
+
+def displayed(translator: Any, node: Any) -> None:
+    """Write a formula of its own, which the keyboard scrolls where it is wider than the page."""
+    translator.body.append(
+        f'<div class="math" tabindex="0">{mathml_or_warning(node, True)}</div>\n'
+    )
+    raise nodes.SkipNode
+
+
+def mathml_or_warning(node: Any, of_its_own: bool) -> str:
+    try:
+        return mathml(node.astext(), of_its_own)
+    except ValueError as error:
+        logging.getLogger(__name__).warning(str(error), location=node)
+        return ""
+
+
+def mathml(formula: str, of_its_own: bool) -> str:
+    """Return a formula in TeX as MathML, which browsers show without a script."""
+    # the name that the converter knows for the lines that GitHub calls aligned
+    tex = formula.replace("{aligned}", "{split}").replace("\n", " ")
+    try:
+        found = ElementTree.fromstring(convert(tex).replace(NAMESPACE, ""))
+    except Exception as error:  # those of the converter have no base class of their own
+        raise ValueError(f"A formula must convert to MathML: {formula!r} does not.") from error
+    if left := LEFT_OVER.search("".join(found.itertext())):
+        message = f"A formula must have known commands: {formula!r} leaves {left[0]!r} as text."
+        raise ValueError(message)
+
+    as_browsers_read(found)
+    for row in (*found.iter("mrow"), *found.iter("mtd")):
+        space(row)
+    if of_its_own:
+        found.set("display", "block")
+        limits_below(found)
+        return ElementTree.tostring(found, encoding="unicode")
+    return "<wbr>".join(ElementTree.tostring(part, encoding="unicode") for part in parts_of(found))
+
+
+def as_browsers_read(formula: Any) -> None:
+    """Write names and marks so that they look right with fonts that are not made for formulas."""
+    for one in formula.iter():
+        if one.tag == "mo" and ((one.text or "").isalpha() or one.text == "∞"):
+            one.tag = "mi"  # sup and max are no operators to a browser
+        if one.text == "*":
+            one.text = "∗"  # the other star is a raised one already
+        if one.text in TIGHT:
+            one.attrib.update(lspace="0", rspace="0")
+        if one.tag in ("msup", "msubsup") and one[-1].text in PRIMES:
+            base, *below, prime = one  # a prime is raised by itself
+            prime.tag = "mo"
+            primed = ElementTree.Element("mrow")
+            primed.extend([base, prime])
+            one[:] = [primed, *below]
+            one.tag = "msub" if below else "mrow"
+
+
+def space(row: Any) -> None:
+    """Set signs close to what they are of, and names apart from what follows them."""
+    inside = list(row)
+    bars = 0
+    row[:] = inside[:1]
+    for before, one in itertools.pairwise(inside):
+        bars += before.text == "|"
+        opening = before.text == "|" and bars % 2
+        if one.text in SIGNS and (before.text in BREAKS or before.text in OPENING or opening):
+            one.set("form", "prefix")
+        apart = (is_name(before) and one.tag != "mo") or (is_name(one) and before.tag != "mo")
+        if apart and "mspace" not in (before.tag, one.tag):
+            ElementTree.SubElement(row, "mspace", width="0.17em")
+        row.append(one)
+
+
+def is_name(one: Any) -> bool:
+    """Whether this is the name of a function, such as ln, with or without an index."""
+    core = one[0] if one.tag in ("msub", "msup", "msubsup") else one
+    return core.tag == "mi" and len(core.text or "") > 1 and core.text.isalpha()
+
+
+def limits_below(formula: Any) -> None:
+    """Write what a sum or a supremum ranges over below it."""
+    for one in formula.iter():
+        if one.tag in ("msub", "msubsup") and one[0].text in WITH_LIMITS:
+            one.tag = {"msub": "munder", "msubsup": "munderover"}[one.tag]
+
+
+def parts_of(formula: Any) -> list[Any]:
+    """Return a formula in parts: no browser breaks one, so that it would not fit on a phone."""
+    (row,) = formula
+    parts: list[list[Any]] = [[]]
+    for at, one in enumerate(row):
+        parts[-1].append(one)
+        breaks = one.tag == "mo" and one.text in BREAKS and one.get("form") != "prefix"
+        if breaks and 0 < at < len(row) - 1:
+            one.set("form", "infix")
+            parts.append([])
+    found = []
+    for part in parts:
+        found.append(ElementTree.Element("math"))
+        ElementTree.SubElement(found[-1], "mrow").extend(part)
+    return found
 
 
 def for_all_readers(

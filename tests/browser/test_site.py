@@ -31,18 +31,20 @@ READ_MOST = (
     "tutorial.html",
     "how-to/account.html",
     "verdicts.html",
+    "proofs/setting.html",
     pytest.param("reference.html", marks=pytest.mark.slow),  # half a minute
     "search.html?q=opacus",
 )
 STRAY = re.compile(r"`|\*\*|\]\(|:(?:func|class|py|ref|doc):")
 BRACES = re.compile(r"\{[A-Za-z_]+\}|\^\{")  # which the formulas of docstrings may have
 SERIOUS = ("serious", "critical")
+UNSET = re.compile(r"\$|\\[A-Za-z]")
 LOOK = """() => {
   const prose = document.querySelector("[role=main]").cloneNode(true)
   prose.querySelectorAll("pre, code, script, style, .sig").forEach((one) => one.remove())
   return [prose.textContent, [...document.querySelectorAll("[id]")].map((one) => one.id),
           [...document.querySelectorAll("a[href]")].map((one) => one.href),
-          document.documentElement.scrollWidth]
+          document.documentElement.scrollWidth, document.querySelectorAll("math").length]
 }"""
 
 pytestmark = pytest.mark.thorough
@@ -51,12 +53,13 @@ pytestmark = pytest.mark.thorough
 @dataclass
 class Seen:
     """A page as a phone shows it: its prose without code, its anchors, where its links lead, its
-    width."""
+    width, how many formulas it has."""
 
     prose: str
     anchors: set[str]
     links: list[str]
     width: int
+    formulas: int
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -125,8 +128,8 @@ def seen(browser: Browser, built: Path, site: str) -> dict[str, Seen]:
     for path in sorted(built.rglob("*.html")):
         name = path.relative_to(built).as_posix()
         page.goto(site + name)
-        prose, anchors, links, width = page.evaluate(LOOK)
-        found[name] = Seen(prose, set(anchors), links, width)
+        prose, anchors, links, width, formulas = page.evaluate(LOOK)
+        found[name] = Seen(prose, set(anchors), links, width, formulas)
     context.close()
     assert said == []
     assert [url for url in asked if not url.startswith((site, "data:"))] == []
@@ -146,6 +149,13 @@ def test_no_markup_is_left_in_the_prose(seen: dict[str, Seen]) -> None:
         for at in pattern.finditer(one.prose)
     ]
     assert left == []
+
+
+def test_proofs_are_typeset(seen: dict[str, Seen]) -> None:
+    proofs = {name: one for name, one in seen.items() if name.startswith("proofs/")}
+    assert len(proofs) >= 20
+    assert [name for name, one in proofs.items() if one.formulas == 0] == []
+    assert [name for name, one in proofs.items() if UNSET.search(one.prose)] == []
 
 
 def test_every_link_within_the_site_leads_to_a_page_and_an_anchor(
