@@ -32,6 +32,8 @@ extensions = [
 ]
 exclude_patterns = ["api/modules.rst"]
 myst_enable_extensions = ["dollarmath"]
+# formulas stand in the marks that forges read word for word, too: $`...`$ and fences of math
+myst_fence_as_directive = ["math"]
 myst_heading_anchors = 4
 html_math_renderer = "mathml"
 html_static_path = ["static"]
@@ -167,7 +169,7 @@ def displayed(translator: Any, node: Any) -> None:
 
 def mathml_or_warning(node: Any, of_its_own: bool) -> str:
     try:
-        return mathml(node.astext(), of_its_own)
+        return mathml(node.astext().strip("`"), of_its_own)
     except ValueError as error:
         logging.getLogger(__name__).warning(str(error), location=node)
         return ""

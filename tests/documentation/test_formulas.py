@@ -35,10 +35,16 @@ def tokens(text: str) -> Iterator[Token]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_formula_converts_and_none_is_left_as_text(page: Path) -> None:
     found = list(tokens(page.read_text(encoding="utf-8")))
-    formulas = [one for one in found if one.type.startswith("math_")]
-    assert formulas
-    for one in formulas:
-        assert "<math" in CONF["mathml"](one.content, one.type == "math_block")
+    in_lines = [one.content for one in found if one.type == "math_inline"]
+    displayed = [one.content for one in found if (one.type, one.info) == ("fence", "math")]
+    assert in_lines
+    # a forge reads word for word what stands between these marks
+    assert all(formula.startswith("`") and formula.endswith("`") for formula in in_lines)
+    assert not any(one.type == "math_block" for one in found)
+    for formula in in_lines:
+        assert "<math" in CONF["mathml"](formula.strip("`"), False)
+    for formula in displayed:
+        assert "<math" in CONF["mathml"](formula, True)
     prose = [PROGRAM.sub("", one.content) for one in found if one.type == "text"]
     assert [text for text in prose if LEFT.search(text)] == []
 
