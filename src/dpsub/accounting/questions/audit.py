@@ -7,7 +7,7 @@ likelihood ratio test accepts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Unpack
 
@@ -22,9 +22,9 @@ from dpsub.accounting.engine.statistic import Statistic
 from dpsub.accounting.games.static import ANY_N, EpochAttack, StepAttack
 from dpsub.accounting.questions.account import Account
 from dpsub.accounting.questions.proof import Proof
-from dpsub.accounting.questions.question import Question, first_bound_only
+from dpsub.accounting.questions.question import AccountKeywords, Question, with_tight
 from dpsub.accounting.questions.refinement import AccountRefinement
-from dpsub.accounting.release import Release, ReleaseKeywords
+from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling.base import Sampler
 from dpsub.sampling.frame import Frame
@@ -126,16 +126,11 @@ def audit(
     n: int | None = None,
     *,
     epsilon: float,
-    adjacency: str | None = None,
     draws: int | None = None,
     seed: int = 0,
     confidence: float = 0.99,
-    width: float | None = None,
-    effort: float | None = work.EFFORT,
-    time_limit: float | None = None,
-    quick: bool = False,
     tight: bool | None = None,
-    **described: Unpack[ReleaseKeywords],
+    **described: Unpack[AccountKeywords],
 ) -> Audit:
     """Play the static attack with the sampler's own draws and bound delta from below.
 
@@ -180,8 +175,8 @@ def audit(
         draws = checks.integer("draws", draws, at_least=1, at_most=MOST_DRAWS)
     seed = checks.integer("seed", seed, at_least=0, at_most=None)
     confidence = checks.real("confidence", confidence, above=0, below=1)
-    quick = first_bound_only(quick, tight)
-    release = Release.of(sampler, n, **described)
+    question = with_tight(Question.of(sampler, n, **described), tight)
+    [release] = question.releases
     if (release.mechanism, release.denominator) != ("gaussian", "fixed"):
         raise UnsupportedError(
             "an audit plays Gaussian noise on sums or on sums over a fixed number, got mechanism = "
@@ -192,15 +187,14 @@ def audit(
             f"an audit simulates at most {_MOST_INDICES:.0e} records per epoch, got n = "
             f"{release.n}; audit a smaller case"
         )
-    question = Question([release], adjacency, width, effort, time_limit, quick)
     with question.proof() as proof:
         target = Target(epsilon=epsilon, width=proof.width)
-        budget = work.effort(effort)
+        refinement = AccountRefinement(proof, question.width)
         with work.share(1 / 2):
-            [first_bound] = AccountRefinement(proof, width, quick=True).accounts([target], budget)
-        [account] = (
-            [first_bound] if quick else AccountRefinement(proof, width).accounts([target], budget)
-        )
+            [first_bound] = replace(refinement, quick=True).accounts([target], question.budget)
+        account = first_bound
+        if not question.quick:
+            [account] = refinement.accounts([target], question.budget)
     attack = static_attack(proof)
     composition = proof.composition
     if isinstance(attack, StepAttack):

@@ -18,10 +18,10 @@ from dpsub.accounting.questions import words
 from dpsub.accounting.questions.account import WIDTH_MISSED, WIDTH_REASONS, Account, stopped_by
 from dpsub.accounting.questions.ledger import Ledger
 from dpsub.accounting.questions.proof import Proof
-from dpsub.accounting.questions.question import Question, answers
+from dpsub.accounting.questions.question import AccountKeywords, Question, answers, separated
 from dpsub.accounting.questions.refinement import AccountRefinement
 from dpsub.accounting.questions.statement import Statement, statement_of
-from dpsub.accounting.release import Release, ReleaseKeywords
+from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
@@ -78,12 +78,7 @@ def check(
     claimed_epsilon: float | None = None,
     epsilon: float | None = None,
     claimed_delta: float | None = None,
-    adjacency: str | None = None,
-    width: float | None = None,
-    effort: float | None = work.EFFORT,
-    time_limit: float | None = None,
-    quick: bool = False,
-    **described: Unpack[ReleaseKeywords],
+    **described: Unpack[AccountKeywords],
 ) -> Check:
     """Say whether `claimed_epsilon` holds at `delta`, or `claimed_delta` at `epsilon`.
 
@@ -127,22 +122,21 @@ def check(
     """
     at = {"epsilon": epsilon, "delta": delta}
     claimed = _claimed(claimed_epsilon, claimed_delta, at)
+    released, asked = separated(AccountKeywords, described)
     if isinstance(source, Ledger):
-        given = {"n": n, **described}
+        given = {"n": n, **released}
         if extra := [name for name, value in given.items() if value is not None]:
             raise ArgumentError(
                 f"a ledger already holds its releases, got {extra[0]} as well; drop it"
             )
         releases = list(source)
     else:
-        releases = [Release.of(source, n, **described)]
-    if width is not None:
-        width = checks.real("width", width, above=0)
-    question = Question(releases, adjacency, width, effort, time_limit, quick)
+        releases = [Release.of(source, n, **released)]
+    question = Question.about(releases, **asked)
     with question.proof() as proof:
-        judge = ClaimJudge(proof, epsilon, delta, quick)
+        judge = ClaimJudge(proof, epsilon, delta, question.quick)
         verdict = judge.judge(claimed)
-        if width is not None:
+        if question.width is not None:
             judge.narrow(question)
             verdict = judge.verdict
         return Check(verdict, claimed, judge.explained())

@@ -14,14 +14,13 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri_exp
 
 from dpsub import checks
-from dpsub.accounting.engine import work
 from dpsub.accounting.engine.pairs import FillerPair, PoissonPair
 from dpsub.accounting.engine.privacy_events import DominatedEvent, Event, PairEvent
 from dpsub.accounting.questions import words
 from dpsub.accounting.questions.account import Account
 from dpsub.accounting.questions.proof import Proof
-from dpsub.accounting.questions.question import Question, answers
-from dpsub.accounting.release import Release, ReleaseKeywords
+from dpsub.accounting.questions.question import AccountKeywords, Question, answers
+from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import Sampler, Schedule
@@ -158,12 +157,7 @@ def curve(
     n: int | None = None,
     *,
     epsilon: ArrayLike | None = None,
-    adjacency: str | None = None,
-    width: float | None = None,
-    effort: float | None = work.EFFORT,
-    time_limit: float | None = None,
-    quick: bool = False,
-    **described: Unpack[ReleaseKeywords],
+    **described: Unpack[AccountKeywords],
 ) -> Curve:
     """delta at many epsilons, the errors of all tests, advantage and Gaussian DP, each from both
     sides.
@@ -197,8 +191,7 @@ def curve(
     >>> bool(0.86 < ends.lower < ends.upper < 0.90)  # ... miss the other at least so often
     True
     """
-    release = Release.of(sampler, n, **described)
-    return curve_of(Question([release], adjacency, width, effort, time_limit, quick), epsilon)
+    return curve_of(Question.of(sampler, n, **described), epsilon)
 
 
 def curve_of(question: Question, epsilon: ArrayLike | None) -> Curve:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.questions import words
@@ -23,13 +22,24 @@ from dpsub.accounting.questions.curve import Curve, curve_of
 from dpsub.accounting.questions.export import Export, export_of
 from dpsub.accounting.questions.plot import check_can_plot
 from dpsub.accounting.questions.proof import Proof, relation_of
-from dpsub.accounting.questions.question import Question
-from dpsub.accounting.questions.search import Calibration, Goal, least_noise, most_steps
+from dpsub.accounting.questions.question import (
+    Question,
+    QuestionKeywords,
+    QuickKeywords,
+    WidthKeywords,
+    separated,
+)
+from dpsub.accounting.questions.search import (
+    Calibration,
+    Goal,
+    LargestKeywords,
+    least_noise,
+    most_steps,
+)
 from dpsub.accounting.questions.selection import NumberOfRuns, Selection, select_of
 from dpsub.accounting.questions.statement import Statement
 from dpsub.accounting.release import (
     CalibratedKeywords,
-    MechanismKeywords,
     Release,
     ReleaseKeywords,
     as_plain,
@@ -47,6 +57,14 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the JSON that is written and read."""
 _ACCURACY = 1e-3  # of what answers about a budget search, relative
+
+
+class NextKeywords(QuestionKeywords, ReleaseKeywords, total=False):
+    """Releases that may follow those of a ledger, and how bounds on all of them are asked for."""
+
+
+class NextNoiseKeywords(QuestionKeywords, CalibratedKeywords, total=False):
+    """The same, for releases whose noise is searched for."""
 
 
 class Ledger(words.ShortText):
@@ -153,15 +171,11 @@ class Ledger(words.ShortText):
         *,
         epsilon: ArrayLike | None = None,
         delta: ArrayLike | None = None,
-        adjacency: str | None = None,
-        width: float | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        quick: bool = False,
+        **asked: Unpack[WidthKeywords],
     ) -> Account:
         """Bound delta at `epsilon`, or epsilon at `delta`, of all releases together; parameters as
         in `account`."""
-        return self._question(adjacency, width, effort, time_limit, quick).account(epsilon, delta)
+        return Question.about(self._releases, **asked).account(epsilon, delta)
 
     def statement(
         self,
@@ -192,25 +206,17 @@ class Ledger(words.ShortText):
         self,
         *,
         epsilon: ArrayLike | None = None,
-        adjacency: str | None = None,
-        width: float | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        quick: bool = False,
+        **asked: Unpack[WidthKeywords],
     ) -> Curve:
         """delta at many epsilons, and what follows, of all releases together; parameters as in
         `dpsub.curve`."""
-        return curve_of(self._question(adjacency, width, effort, time_limit, quick), epsilon)
+        return curve_of(Question.about(self._releases, **asked), epsilon)
 
     def export(
         self,
         *,
-        adjacency: str | None = None,
         step: float | None = None,
-        width: float | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        quick: bool = False,
+        **asked: Unpack[WidthKeywords],
     ) -> Export:
         """The composed privacy loss distributions as plain arrays, both roundings and directions:
         to save, or for dp-accounting.
@@ -224,7 +230,7 @@ class Ledger(words.ShortText):
             As in `dpsub.curve`; the width is that of the deltas 1e-2, 1e-4, 1e-6 and 1e-8. The laws
             of the first bound are made in any case.
         """
-        return export_of(self._question(adjacency, width, effort, time_limit, quick), step)
+        return export_of(Question.about(self._releases, **asked), step)
 
     def select(
         self,
@@ -234,16 +240,12 @@ class Ledger(words.ShortText):
         shape: float | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
-        adjacency: str | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        quick: bool = False,
+        **asked: Unpack[QuickKeywords],
     ) -> Selection:
         """Bound the best of a random number of runs. Each run makes all these releases;
         parameters as in `dpsub.select`."""
         runs = NumberOfRuns(distribution, runs_mean, shape)
-        question = self._question(adjacency, None, effort, time_limit, quick)
-        return select_of(question, runs, epsilon, delta)
+        return select_of(self._releases, runs, epsilon, delta, **asked)
 
     def would_exceed(
         self,
@@ -252,26 +254,14 @@ class Ledger(words.ShortText):
         *,
         epsilon: float,
         delta: float,
-        adjacency: str | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        **described: Unpack[ReleaseKeywords],
+        **described: Unpack[NextKeywords],
     ) -> bool:
         """Whether these releases, after all that were entered, are *not* proved to stay within
         (epsilon, delta).
 
         Nothing is entered. Parameters as in `record` and `account`.
         """
-        proved = self.epsilon_with(
-            sampler,
-            n,
-            epsilon=epsilon,
-            delta=delta,
-            adjacency=adjacency,
-            effort=effort,
-            time_limit=time_limit,
-            **described,
-        )
+        proved = self.epsilon_with(sampler, n, epsilon=epsilon, delta=delta, **described)
         return proved > epsilon
 
     def epsilon_with(
@@ -281,16 +271,14 @@ class Ledger(words.ShortText):
         *,
         epsilon: float,
         delta: float,
-        adjacency: str | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        **described: Unpack[ReleaseKeywords],
+        **described: Unpack[NextKeywords],
     ) -> float:
         """The proved epsilon of these releases after all that were entered, which `would_exceed`
         compares with the budget; infinite if the budget of work proved none. Nothing is entered."""
-        release = Release.of(sampler, n, **described)
-        with work.metered(work.effort(effort), time_limit):
-            return self._upper([release], _target(epsilon, delta), adjacency)
+        released, asked = separated(NextKeywords, described)
+        question = self._followed_by([Release.of(sampler, n, **released)], asked)
+        with question.metered():
+            return _upper(question, _target(epsilon, delta))
 
     def steps_left(
         self,
@@ -300,21 +288,20 @@ class Ledger(words.ShortText):
         noise_multiplier: float | None = None,
         epsilon: float,
         delta: float,
-        adjacency: str | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        **described: Unpack[MechanismKeywords],
+        **described: Unpack[LargestKeywords],
     ) -> int:
         """The largest number of such releases (steps of whole epochs of a schedule), after all that
         were entered, that was proved to stay within (epsilon, delta); a thousandth more of them is
         not proved, or was not in the time. Parameters as in `record` and `account`."""
-        release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, **described)
+        released, asked = separated(LargestKeywords, described)
+        release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, **released)
+        question = self._followed_by([release], asked)
         target = _target(epsilon, delta)
-        with work.metered(work.effort(effort), time_limit):
-            if self._upper([release], target, adjacency) > epsilon:
+        with question.metered():
+            if _upper(question, target) > epsilon:
                 return 0
             try:
-                goal = Goal(epsilon, delta, adjacency, _ACCURACY)
+                goal = Goal(epsilon, delta, question.adjacency, _ACCURACY)
                 most = most_steps(release, self._releases, goal).value
             except OutOfWorkError:
                 most = 1  # no more were proved within the budget
@@ -327,11 +314,8 @@ class Ledger(words.ShortText):
         *,
         epsilon: float,
         delta: float,
-        adjacency: str | None = None,
         accuracy: float = _ACCURACY,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        **described: Unpack[CalibratedKeywords],
+        **described: Unpack[NextNoiseKeywords],
     ) -> Calibration:
         """Find a noise multiplier of further releases with which all together are proved (epsilon,
         delta)-DP.
@@ -339,16 +323,18 @@ class Ledger(words.ShortText):
         Parameters, answer and errors as of `dpsub.calibrate`; UnsupportedError also if what was
         entered exceeds the target already.
         """
-        release = Release.to_calibrate(sampler, n, **described)
+        released, asked = separated(NextNoiseKeywords, described)
+        release = Release.to_calibrate(sampler, n, **released)
+        question = self._followed_by([], asked)
         target = _target(epsilon, delta)
-        with work.metered(work.effort(effort), time_limit):
-            spent = self._upper([], target, adjacency) if self._releases else 0.0
+        with question.metered():
+            spent = _upper(question, target) if self._releases else 0.0
             if spent > epsilon:
                 raise UnsupportedError(
                     "the releases entered so far already give epsilon up to "
                     f"{spent:.4g}, above the target {epsilon:g}; raise the target"
                 )
-            goal = Goal(epsilon, delta, adjacency, accuracy)
+            goal = Goal(epsilon, delta, question.adjacency, accuracy)
             return least_noise(release, self._releases, goal)
 
     def as_plain(self) -> list[dict[str, Any]]:
@@ -466,22 +452,9 @@ class Ledger(words.ShortText):
         ledger._stored = (os.path.realpath(path), ledger.as_plain())
         return ledger
 
-    def _question(
-        self,
-        adjacency: str | None,
-        width: float | None,
-        effort: float | None,
-        time_limit: float | None,
-        quick: bool,
-    ) -> Question:
-        return Question(self._releases, adjacency, width, effort, time_limit, quick)
-
-    def _upper(self, more: Sequence[Release], target: Target, adjacency: str | None) -> float:
-        """The proved epsilon with some releases more."""
-        try:
-            return float(Proof.of([*self._releases, *more], adjacency).upper(target).upper)
-        except OutOfWorkError:
-            return math.inf  # nothing was proved
+    def _followed_by(self, more: Sequence[Release], asked: Mapping[str, Any]) -> Question:
+        """A question about what was entered and some releases more."""
+        return Question.about([*self._releases, *more], **asked)
 
     def _enter(self, release: Release, name: str | None = None) -> None:
         if not isinstance(name, str | None):
@@ -507,6 +480,14 @@ class Ledger(words.ShortText):
 
     def __len__(self) -> int:
         return len(self._releases)
+
+
+def _upper(question: Question, target: Target) -> float:
+    """The proved epsilon of the releases of a question."""
+    try:
+        return float(Proof.of(question.releases, question.adjacency).upper(target).upper)
+    except OutOfWorkError:
+        return math.inf  # nothing was proved
 
 
 def _target(epsilon: float, delta: float) -> Target:

@@ -37,9 +37,15 @@ from dpsub.accounting.questions.account import (
     stopped_by,
 )
 from dpsub.accounting.questions.proof import Proof
-from dpsub.accounting.questions.question import first_bound_only
+from dpsub.accounting.questions.question import (
+    Question,
+    QuestionKeywords,
+    QuickKeywords,
+    separated,
+    with_tight,
+)
 from dpsub.accounting.questions.refinement import AccountRefinement
-from dpsub.accounting.release import CalibratedKeywords, Group, MechanismKeywords, Release
+from dpsub.accounting.release import CalibratedKeywords, MechanismKeywords, Release
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
@@ -153,19 +159,24 @@ class Largest(words.OnAccount):
     account: Account
 
 
+class CalibrateKeywords(QuickKeywords, CalibratedKeywords, total=False):
+    """Releases whose noise is searched for, and how bounds on them are asked for."""
+
+
+class LargestKeywords(QuestionKeywords, MechanismKeywords, total=False):
+    """The mechanism of releases whose number or sample is searched for, and how bounds on them are
+    asked for."""
+
+
 def calibrate(
     sampler: Sampler | Schedule | Release,
     n: int | None = None,
     *,
     epsilon: float,
     delta: float,
-    adjacency: str | None = None,
     accuracy: float = _ACCURACY,
-    effort: float | None = work.EFFORT,
-    time_limit: float | None = None,
-    quick: bool = False,
     tight: bool | None = None,
-    **described: Unpack[CalibratedKeywords],
+    **described: Unpack[CalibrateKeywords],
 ) -> Calibration:
     """Find a noise multiplier for which the releases are proved (epsilon, delta)-DP.
 
@@ -211,11 +222,12 @@ def calibrate(
     >>> calibration.refuted < calibration.noise_multiplier    # refuted at this and less
     True
     """
-    release = Release.to_calibrate(sampler, n, **described)
-    quick = first_bound_only(quick, tight)
-    goal = Goal(epsilon, delta, adjacency, accuracy)
-    with work.metered(work.effort(effort), time_limit):
-        return least_noise(release, (), goal, quick)
+    released, asked = separated(CalibrateKeywords, described)
+    release = Release.to_calibrate(sampler, n, **released)
+    question = with_tight(Question.about([release], **asked), tight)
+    goal = Goal(epsilon, delta, question.adjacency, accuracy)
+    with question.metered():
+        return least_noise(release, (), goal, question.quick)
 
 
 def least_noise(
@@ -256,11 +268,8 @@ def largest_steps(
     noise_multiplier: float | None = None,
     epsilon: float,
     delta: float,
-    adjacency: str | None = None,
     accuracy: float = _ACCURACY,
-    effort: float | None = work.EFFORT,
-    time_limit: float | None = None,
-    **described: Unpack[MechanismKeywords],
+    **described: Unpack[LargestKeywords],
 ) -> Largest:
     """Find how many releases, or epochs of a schedule, are proved (epsilon, delta)-DP together.
 
@@ -279,9 +288,11 @@ def largest_steps(
     ArgumentError, UnsupportedError, NumericalError
         As `dpsub.calibrate`; UnsupportedError if a single release exceeds the target.
     """
-    release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, **described)
-    goal = Goal(epsilon, delta, adjacency, accuracy)
-    with work.metered(work.effort(effort), time_limit):
+    released, asked = separated(LargestKeywords, described)
+    release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, **released)
+    question = Question.about([release], **asked)
+    goal = Goal(epsilon, delta, question.adjacency, accuracy)
+    with question.metered():
         return most_steps(release, (), goal)
 
 
@@ -316,13 +327,8 @@ def largest_sample(
     epsilon: float,
     delta: float,
     steps: int = 1,
-    adjacency: str | None = None,
-    mechanism: str = "gaussian",
-    denominator: str = "fixed",
-    group: Group = 1,
     accuracy: float = _ACCURACY,
-    effort: float | None = work.EFFORT,
-    time_limit: float | None = None,
+    **described: Unpack[LargestKeywords],
 ) -> Largest:
     """Find how large a sample may be for the releases to be proved (epsilon, delta)-DP together.
 
@@ -340,15 +346,17 @@ def largest_sample(
         As in `largest_steps`; it raises the same errors.
     """
     least = 1.0 if whole else _LEAST_RATE
-    release = Release(make(least), n, noise_multiplier, steps, mechanism, denominator, group=group)
-    goal = Goal(epsilon, delta, adjacency, accuracy)
+    released, asked = separated(LargestKeywords, described)
+    release = Release(make(least), n, noise_multiplier, steps, **released)
+    question = Question.about([release], **asked)
+    goal = Goal(epsilon, delta, question.adjacency, accuracy)
     # epsilon of Gaussian releases is about rate times this over the noise
     per_rate = 2 * math.sqrt(2 * release.steps * math.log(1.25 / delta))
     rate = 0.7 * goal.epsilon * release.noise_multiplier / per_rate
     name = "a batch size" if whole else "a rate"
     axis = Axis(name, least, most, rising=True, whole=whole)
     candidates = Candidates(lambda size: [replace(release, sampler=make(size))], axis, goal)
-    with work.metered(work.effort(effort), time_limit):
+    with question.metered():
         return _largest(candidates, rate * (n or 1) if whole else rate)
 
 

@@ -7,7 +7,7 @@ output is released. The bound takes the whole privacy curve of one run (docs/pro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,12 @@ from dpsub.accounting.engine import work
 from dpsub.accounting.questions import words
 from dpsub.accounting.questions.account import Account, crossed, joined
 from dpsub.accounting.questions.export import ComposedLaw, laws_of
-from dpsub.accounting.questions.question import Question
+from dpsub.accounting.questions.question import (
+    Question,
+    QuickKeywords,
+    check_names,
+    separated,
+)
 from dpsub.accounting.release import Release, ReleaseKeywords
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import Schedule
@@ -257,6 +262,10 @@ class Selection(Account):
         return words.Text(title, words.account_lines(self))
 
 
+class SelectKeywords(QuickKeywords, ReleaseKeywords, total=False):
+    """One run, and how bounds on the best of several are asked for."""
+
+
 def select(
     sampler: Sampler | Schedule | Release,
     n: int | None = None,
@@ -266,11 +275,7 @@ def select(
     shape: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
-    adjacency: str | None = None,
-    effort: float | None = None,
-    time_limit: float | None = None,
-    quick: bool = False,
-    **described: Unpack[ReleaseKeywords],
+    **described: Unpack[SelectKeywords],
 ) -> Selection:
     """Bound delta at `epsilon`, or epsilon at `delta`, of the best of a random number of runs.
 
@@ -284,8 +289,8 @@ def select(
     epsilon, delta : float
         Exactly one: epsilon in nats, >= 0; delta in (0, 1).
     effort, time_limit : float, optional
-        As in `dpsub.account`, with NumericalError where they do not suffice: there is one grid, and
-        nothing to refine.
+        As in `dpsub.account`, by default without limit: there is one grid, and nothing to refine,
+        so that NumericalError says where they do not suffice.
     quick : bool
         A coarser grid, whose ends are farther apart.
 
@@ -307,15 +312,24 @@ def select(
     >>> best.kind, once.upper < best.lower < best.upper < 3 * once.upper
     ('bounds', True)
     """
-    release = Release.of(sampler, n, **described)
-    question = Question([release], adjacency, None, effort, time_limit, quick)
-    return select_of(question, NumberOfRuns(distribution, runs_mean, shape), epsilon, delta)
+    released, asked = separated(SelectKeywords, described)
+    release = Release.of(sampler, n, **released)
+    runs = NumberOfRuns(distribution, runs_mean, shape)
+    return select_of([release], runs, epsilon, delta, **asked)
 
 
 def select_of(
-    question: Question, runs: NumberOfRuns, epsilon: float | None, delta: float | None
+    releases: Sequence[Release],
+    runs: NumberOfRuns,
+    epsilon: float | None,
+    delta: float | None,
+    **asked: Unpack[QuickKeywords],
 ) -> Selection:
     """The best of several runs. Each run makes all these releases."""
+    check_names(asked, QuickKeywords)
+    # on one grid a budget that does not suffice leaves no answer: none unless it is asked for
+    asked.setdefault("effort", None)
+    question = Question.about(releases, **asked)
     if (epsilon is None) == (delta is None):
         got = "neither" if epsilon is None else "both"
         raise ArgumentError(f"exactly one of epsilon and delta is needed, got {got}; give one")
@@ -371,7 +385,8 @@ def _released_all(
     together = [
         replace(release, steps=release.steps * int(runs.mean)) for release in question.releases
     ]
-    answer = replace(question.first, releases=together, effort=None).account(epsilon, delta)
+    first = replace(question, releases=together, effort=None, quick=True)
+    answer = first.account(epsilon, delta)
     return float(answer.upper)
 
 
