@@ -90,7 +90,7 @@ def test_it_is_printed_as_answers_print_it() -> None:
 @pytest.mark.parametrize("name", sorted({*ASKED, *LACKING} - {"add"}))
 @pytest.mark.parametrize(
     ("wrong", "right"),
-    [("adjacencey", "adjacency"), ("efort", "effort"), ("mechanisms", "mechanism")],
+    [("adjacence", "adjacency"), ("efforts", "effort"), ("mechanisms", "mechanism")],
 )
 def test_a_wrong_keyword_is_refused_with_the_nearest(name: str, wrong: str, right: str) -> None:
     ask = ASKED[name] if name in ASKED else LACKING[name][0]
@@ -99,8 +99,8 @@ def test_a_wrong_keyword_is_refused_with_the_nearest(name: str, wrong: str, righ
 
 
 def test_a_ledger_takes_the_keywords_of_the_question_alone() -> None:
-    with pytest.raises(TypeError, match="unexpected keyword 'efort'; did you mean 'effort'"):
-        LEDGER.account(delta=1e-5, efort=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword 'efforts'; did you mean 'effort'"):
+        LEDGER.account(delta=1e-5, efforts=1)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected keyword 'noise_multiplier'; known: adjacency"):
         LEDGER.account(delta=1e-5, noise_multiplier=2.0)  # type: ignore[call-arg]
 

@@ -15,8 +15,8 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Target
-from dpsub.accounting.questions import words
-from dpsub.accounting.questions.words import Asked, ShortText
+from dpsub.accounting.questions import hooks, words
+from dpsub.accounting.questions.words import Asked, ShortText, Statement
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.relations import Relation
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dpsub.accounting.questions.proof import Proof
-    from dpsub.accounting.questions.statement import Statement
 
 KINDS = ("exact", "bounds", "upper", "lower", "paper")
 """exact: the worst data sets attain the value; the two ends differ by numerical error alone, within
@@ -124,16 +123,13 @@ class Account(ShortText):
         UnsupportedError
             If what gave an end cannot be written down.
         """
-        # what is made of answers stands above this module
-        from dpsub.accounting.questions.certificate import certificate_of
-
         if self._origin is None:
             raise ArgumentError(
                 "a certificate needs one proved answer, got several values, variant = "
                 "paper or a copy; ask for one epsilon or delta with variant rigorous, "
                 "and take the certificate from the answer itself"
             )
-        return certificate_of(self, *self._origin)
+        return hooks.certificate(self, *self._origin)
 
     def text(self) -> words.Text:
         """The answer in a few words, as `print` shows it."""
@@ -152,10 +148,7 @@ class Account(ShortText):
         ArgumentError
             If the answer has several values, or guarantees nothing.
         """
-        # what is made of answers stands above this module
-        from dpsub.accounting.questions.statement import statement_of
-
-        return statement_of(self, clip)
+        return hooks.statement(self, clip)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw both ends over the number of steps, and write the picture if a path is given.
@@ -168,9 +161,8 @@ class Account(ShortText):
             If the answer has several values, or guarantees nothing; or for a path that does not
             end in .png, .pdf or .svg.
         """
-        from dpsub.accounting.questions import plot
-
-        return plot.drawn(plot.account_figure, self, path)
+        figure: Figure = hooks.plot(self, path)
+        return figure
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy or another process gets: the answer without what it was computed from, which

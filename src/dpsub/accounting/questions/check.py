@@ -20,7 +20,7 @@ from dpsub.accounting.questions.ledger import Ledger
 from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.question import AccountKeywords, Question, answers, separated
 from dpsub.accounting.questions.refinement import AccountRefinement
-from dpsub.accounting.questions.statement import Statement, statement_of
+from dpsub.accounting.questions.statement import statement_of
 from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
@@ -63,7 +63,7 @@ class Check(words.ShortText, words.OnAccount):
         """The answer in a few words, as `print` shows it."""
         return words.check_text(self.verdict, self.claimed, self.account)
 
-    def statement(self, clip: float | str = "C") -> Statement:
+    def statement(self, clip: float | str = "C") -> words.Statement:
         """As that of an account, with the verdict on the claim."""
         name = self.account.quantity
         claim = f"The claim that {name} is at most {words.near(self.claimed)} is {self.verdict}."

@@ -16,7 +16,7 @@ from scipy.special import ndtri_exp
 from dpsub import checks
 from dpsub.accounting.engine.pairs import FillerPair, PoissonPair
 from dpsub.accounting.engine.privacy_events import DominatedEvent, Event, PairEvent
-from dpsub.accounting.questions import words
+from dpsub.accounting.questions import hooks, words
 from dpsub.accounting.questions.account import Account
 from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.question import AccountKeywords, Question, answers
@@ -85,9 +85,8 @@ class Curve(words.ShortText):
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw delta over epsilon, and the trade-off of both errors of a test, and write the
         picture if a path is given; errors as of `Account.plot`."""
-        from dpsub.accounting.questions import plot
-
-        return plot.drawn(plot.curve_figure, self, path)
+        figure: Figure = hooks.plot(self, path)
+        return figure
 
     def short_lines(self) -> list[words.Line]:
         """A few of its numbers in words."""

@@ -37,7 +37,6 @@ from dpsub.accounting.questions.search import (
     most_steps,
 )
 from dpsub.accounting.questions.selection import NumberOfRuns, Selection, select_of
-from dpsub.accounting.questions.statement import Statement
 from dpsub.accounting.release import (
     CalibratedKeywords,
     Release,
@@ -184,7 +183,7 @@ class Ledger(words.ShortText):
         epsilon: float | None = None,
         delta: float | None = None,
         adjacency: str | None = None,
-    ) -> Statement:
+    ) -> words.Statement:
         """The sentence and the table for a paper, of all releases together; parameters as in
         `account` and `Account.statement`."""
         return self.account(epsilon=epsilon, delta=delta, adjacency=adjacency).statement(clip)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -71,10 +71,16 @@ def load_fonts() -> None:
         ) from None
 
 
-def drawn(draw: Callable[[Any], Figure], what: Any, path: str | Path | None) -> Figure:
-    """A picture, and its file where a path is given; whether it can be is checked first."""
+def plot_of(answer: Account | Curve | Calibration, path: str | Path | None) -> Figure:
+    """The picture of an answer, and its file where a path is given; whether it can be drawn is
+    checked first."""
     check_can_plot(path)
-    figure = draw(what)
+    if isinstance(answer, Curve):
+        figure = curve_figure(answer)
+    elif isinstance(answer, Calibration):
+        figure = noise_figure(answer)
+    else:
+        figure = account_figure(answer)
     if path is not None:
         save(figure, path)
     return figure

@@ -28,7 +28,7 @@ from dpsub.accounting.engine.composition import Composition
 from dpsub.accounting.engine.pairs import MIN_SCALE
 from dpsub.accounting.engine.roots import Axis, SafeRoot, safe_root
 from dpsub.accounting.engine.work import OutOfWorkError
-from dpsub.accounting.questions import words
+from dpsub.accounting.questions import hooks, words
 from dpsub.accounting.questions.account import (
     WIDTH_MISSED,
     WIDTH_REASONS,
@@ -53,8 +53,6 @@ from dpsub.sampling.schedules import Schedule
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from dpsub.accounting.questions.statement import Statement
 
 MOST_NOISE = 1e4
 """Largest noise multiplier that is tried."""
@@ -119,16 +117,15 @@ class Calibration(words.ShortText, words.OnAccount):
         """The answer in a few words, as `print` shows it."""
         return words.calibration_text(self.noise_multiplier, self.refuted, self.account)
 
-    def statement(self, clip: float | str = "C") -> Statement:
+    def statement(self, clip: float | str = "C") -> words.Statement:
         """That of the account with this noise; see `Account.statement`."""
         return self.account.statement(clip)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the noise over the batch size, for as many records in all, and write the picture if
         a path is given; errors as of `Account.plot`."""
-        from dpsub.accounting.questions import plot
-
-        return plot.drawn(plot.noise_figure, self, path)
+        figure: Figure = hooks.plot(self, path)
+        return figure
 
 
 @dataclass(frozen=True)

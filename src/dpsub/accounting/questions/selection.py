@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Unpack
+from typing import NoReturn, Unpack
 
 import numpy as np
 
 from dpsub import checks
 from dpsub.accounting.engine import work
-from dpsub.accounting.questions import words
+from dpsub.accounting.questions import hooks, words
 from dpsub.accounting.questions.account import Account, crossed, joined
 from dpsub.accounting.questions.export import ComposedLaw, laws_of
 from dpsub.accounting.questions.question import (
@@ -30,9 +30,6 @@ from dpsub.accounting.release import Release, ReleaseKeywords
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
-
-if TYPE_CHECKING:
-    from dpsub.accounting.questions.statement import Statement
 
 DISTRIBUTIONS = ("geometric", "logarithmic", "negative_binomial", "poisson", "fixed")
 """Laws of the number of runs."""
@@ -238,12 +235,9 @@ class Selection(Account):
             "ask dpsub.account about a run"
         )
 
-    def statement(self, clip: float | str = "C") -> Statement:
+    def statement(self, clip: float | str = "C") -> words.Statement:
         """As that of an account, with the number of runs; its trade-off and mu are not known."""
-        # what is made of answers stands above this module
-        from dpsub.accounting.questions.statement import statement_of
-
-        return statement_of(self, clip, selected=str(self.runs))
+        return hooks.statement(self, clip, selected=str(self.runs))
 
     def plot(self, path: str | Path | None = None) -> NoReturn:
         """Refuse: the picture of an account is about one run."""

@@ -8,12 +8,9 @@ as there.
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import math
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -24,6 +21,7 @@ from dpsub.accounting.questions.account import Account
 from dpsub.accounting.questions.curve import curve_of
 from dpsub.accounting.questions.question import Question
 from dpsub.accounting.questions.words import (
+    Statement,
     delta_of_one_record,
     down,
     near,
@@ -36,7 +34,6 @@ from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.relations import Relation
 
-_COLUMNS = 100
 _SPELLED = 2  # kinds of releases that a sentence can hold
 _POINTS = 16  # epsilons of the curve from which a trade-off is taken
 _EFFORT = 1.0  # for that curve
@@ -53,35 +50,6 @@ _CHANGES = {
     Relation.ZERO_OUT: "zeroing-out of {unit}",
 }
 _NOISE = {"gaussian": "Gaussian noise of standard deviation", "laplace": "Laplace noise of scale"}
-
-
-@dataclass(frozen=True)
-class Statement:
-    """What to write where a guarantee is published.
-
-    Attributes
-    ----------
-    sentence : str
-        The guarantee, for a text.
-    fields : dict
-        The same as a table, ready for JSON or YAML: numbers that are guaranteed are rounded up,
-        those of attacks down.
-    """
-
-    sentence: str
-    fields: dict[str, Any]
-
-    def __str__(self) -> str:
-        rows = [f"| {name} | {value} |" for name, value in self.fields.items()]
-        table = ["| field | value |", "|---|---|", *rows]
-        return "\n".join([textwrap.fill(self.sentence, _COLUMNS), "", *table])
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th>{html.escape(name)}</th><td>{html.escape(str(value))}</td></tr>"
-            for name, value in self.fields.items()
-        )
-        return f"<p>{html.escape(self.sentence)}</p><table>{rows}</table>"
 
 
 def statement_of(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Line = tuple[str, "str | Sequence[str]"]
 """A name and its value; several values stand below each other."""
 _DIGITS = 6
-_COLUMNS = 116
+_COLUMNS, _STATEMENT_COLUMNS = 116, 100
 _KINDS = {
     "exact": "exact up to this width",
     "bounds": "bounds: the upper end is proved, an attack attains the lower one",
@@ -116,6 +116,35 @@ class Text(NamedTuple):
             head = f'<th style="text-align: left">{html.escape(name)}</th>'
             rows.append(f'<tr>{head}<td style="text-align: left">{text}</td></tr>')
         return f"<p>{html.escape(self.title)}</p>\n<table>\n{chr(10).join(rows)}\n</table>"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What to write where a guarantee is published.
+
+    Attributes
+    ----------
+    sentence : str
+        The guarantee, for a text.
+    fields : dict
+        The same as a table, ready for JSON or YAML: numbers that are guaranteed are rounded up,
+        those of attacks down.
+    """
+
+    sentence: str
+    fields: dict[str, Any]
+
+    def __str__(self) -> str:
+        rows = [f"| {name} | {value} |" for name, value in self.fields.items()]
+        table = ["| field | value |", "|---|---|", *rows]
+        return "\n".join([textwrap.fill(self.sentence, _STATEMENT_COLUMNS), "", *table])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(str(value))}</td></tr>"
+            for name, value in self.fields.items()
+        )
+        return f"<p>{html.escape(self.sentence)}</p><table>{rows}</table>"
 
 
 class ShortText:
