@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.account import Account, joined
 from dpsub.accounting.questions.curve import curve_of
 from dpsub.accounting.questions.question import Question
 from dpsub.accounting.questions.words import (
@@ -107,11 +107,11 @@ def statement_of(
         f"{account.quantity}_lower": float(down(account.lower)),
         "width": percent(account.relative_width),
         "kind": account.kind,
-        "mechanisms": _joined(_mechanism(release, clip, norm) for release in releases),
+        "mechanisms": joined(_mechanism(release, clip, norm) for release in releases),
         "theorem": account.theorem,
         "lower_theorem": account.lower_theorem,
         "width_reason": account.width_reason,
-        "sampler": _joined(described(release.sampler, release.n) for release in releases),
+        "sampler": joined(described(release.sampler, release.n) for release in releases),
         "selection": f"the best of {selected} is released" if selected else "",
         "steps": _single([release.steps for release in releases]),
         "noise_multiplier": _single([release.noise_multiplier for release in releases]),
@@ -235,7 +235,3 @@ def _trade_off(
 def _single(values: list[Any]) -> Any:
     """One value, or all of them in their order."""
     return values[0] if len(values) == 1 else ", ".join(map(near, values))
-
-
-def _joined(phrases: Any) -> str:
-    return "; ".join(dict.fromkeys(phrases))
