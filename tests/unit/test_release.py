@@ -119,3 +119,15 @@ def test_a_question_takes_its_defaults_from_one_place(monkeypatch: pytest.Monkey
     assert str(found.adjacency) == "add_remove"
     assert str(LEDGER.account(delta=1e-5)) == str(found)
     assert str(dpsub.account(RELEASE, delta=1e-5, adjacency="substitute").adjacency) == "substitute"
+
+
+def test_one_step_of_a_release_is_amplified() -> None:
+    found = dpsub.amplify(RELEASE, epsilon=1.0)
+    described = dpsub.amplify(dpsub.Wor(5), 100, noise_multiplier=2.0, epsilon=1.0)
+    assert str(found) == str(described)
+    with pytest.raises(ArgumentError, match="got noise_multiplier as well"):
+        dpsub.amplify(RELEASE, epsilon=1.0, noise_multiplier=2.0)
+    with pytest.raises(UnsupportedError, match="about one record"):
+        dpsub.amplify(replace(RELEASE, group=2), epsilon=1.0)
+    with pytest.raises(TypeError, match="unexpected keyword 'steps'"):
+        dpsub.amplify(dpsub.Wor(5), 100, noise_multiplier=2.0, steps=2, epsilon=1.0)  # type: ignore[call-arg]

@@ -1,7 +1,7 @@
-"""Questions about releases and their answers: accounts, curves, checks, searches, recommendations,
-selections, ledgers, audits; and what is made of an answer.
+"""Questions about releases: accounts, curves, checks, searches, recommendations, selections,
+ledgers and audits; and the certificates, statements and pictures that are made of their answers.
 
-Answers get here what they hand out: certificates, statements and pictures.
+The methods of answers that make one call `hooks`, which is filled in here.
 """
 
 from __future__ import annotations

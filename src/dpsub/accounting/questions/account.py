@@ -1,6 +1,7 @@
-"""What an account is: both ends of one number, their kind, and why they are not closer.
+"""The answer to most questions: a lower and an upper bound of one privacy number.
 
-`proof` computes them, `refinement` brings them together; `question` is how they are asked for.
+An `Account` also says of which kind its bounds are, what proves them, and why they are not closer.
+The module `proof` computes it, `refinement` tightens it, and `question` asks for it.
 """
 
 from __future__ import annotations
@@ -46,8 +47,7 @@ WIDTH_REASONS = {
 
 @dataclass(frozen=True)
 class Account(ShortText):
-    """delta at an epsilon, or epsilon at a delta, of a composed mechanism, and the kind of this
-    statement.
+    """Bounds on delta at an epsilon, or on epsilon at a delta, of a composed mechanism.
 
     Attributes
     ----------
@@ -65,8 +65,8 @@ class Account(ShortText):
     conditions : tuple of str
         The conditions of the upper end; empty if it is not a guarantee.
     width_met : bool
-        Whether the requested width was reached. If not, both ends are still valid, and
-        `width_reason` says why. Of a quick answer: whether each end is that accurate.
+        Whether the ends are as close as requested. If not, both are still valid, and
+        `width_reason` says why. For a quick answer: whether each end is that accurate.
     theorem, lower_theorem : str
         What proves the upper end, and where the attack behind the lower end stands, with the
         page of docs/proofs.
@@ -76,7 +76,7 @@ class Account(ShortText):
     asked : Asked or None
         The releases, and where the number was asked for; None if that is not known.
     attack_known : bool
-        Whether an attack on these releases is known, be it that its computed part attains nothing.
+        Whether any attack on these releases is known, even if what was computed of it is trivial.
     settled : bool
         Whether finer grids would move neither end of the first bound by a percent.
     """
@@ -110,8 +110,8 @@ class Account(ShortText):
         return share if share.ndim else float(share)
 
     def certificate(self) -> dict[str, Any]:
-        """What another program needs to prove this answer again, as plain values that `json.dump`
-        writes.
+        """Return a certificate with which another program can prove this answer again, as plain
+        values that `json.dump` writes.
 
         Ends are claimed with nine digits, rounded outwards.  docs/certificates.md describes the
         entries, and the program `verifier` checks them.
@@ -136,7 +136,8 @@ class Account(ShortText):
         return words.account_text(self)
 
     def statement(self, clip: float | str = "C") -> Statement:
-        """The sentence and the table for a paper, a model card or a registry of deployments.
+        """Return the sentence and the table for a paper, a model card or a registry of
+        deployments.
 
         Parameters
         ----------
@@ -165,8 +166,7 @@ class Account(ShortText):
         return figure
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy or another process gets: the answer without what it was computed from, which
-        is large."""
+        """Leave out what the answer was computed from, which is large, from copies and pickles."""
         return {**self.__dict__, "_origin": None}
 
     def __post_init__(self) -> None:
@@ -181,7 +181,7 @@ class Account(ShortText):
         object.__setattr__(self, "kind", self._kind_of_ends())
 
     def _kind_of_ends(self) -> str:
-        """The kind, which names no end that is trivial; of an array one that is not will do."""
+        """The kind that these ends allow: it names no end that is trivial in all values."""
         if self.kind == "paper":
             return self.kind
         is_proved = self.quantity == "delta" or bool(np.any(np.isfinite(self.upper)))
@@ -238,8 +238,10 @@ def without_note(answer: Account) -> tuple[str, ...]:
 
 
 def crossed(lower: float, upper: float) -> NumericalError:
-    """The error of two ends that contradict each other, so that one is wrong. Its way out: what
-    less noise guarantees is true of more."""
+    """Return the error for a lower end above the upper one: one of them must be wrong.
+
+    Its way out holds because less noise never guarantees more.
+    """
     return NumericalError(
         f"bounds must not cross, got lower {lower!r} and upper {upper!r}: one of them "
         "is wrong; report the arguments, and until this is fixed use the upper end of "

@@ -55,11 +55,12 @@ class Curve(words.ShortText):
     account : Account
         delta at these epsilons: its ends have shape (e,).
     mu : Interval
-        The smallest mu with mu-Gaussian DP. No sampling lowers it (docs/proofs/composition.md),
-        as it is about the rarest outputs, too. The upper end is infinite where none is
+        The smallest mu with mu-Gaussian DP. Sampling does not lower it, because it must hold for
+        the rarest outputs, too (docs/proofs/composition.md). The upper end is infinite if none is
         proved.
     mu_within : Interval
-        The smallest mu whose delta is nowhere below this one, from 0 to the last epsilon.
+        The smallest mu whose delta is at least that of the releases at all epsilons up to the last
+        one here.
     """
 
     epsilon: np.ndarray
@@ -74,8 +75,8 @@ class Curve(words.ShortText):
 
     @property
     def advantage(self) -> Interval:
-        """The largest difference of the probabilities that an event has on neighbouring data sets
-        (total variation)."""
+        """The total variation: the largest difference between the probabilities of an event on
+        neighbouring data sets."""
         return Interval(float(self.account.lower[0]), float(self.account.upper[0]))
 
     def text(self) -> words.Text:
@@ -96,12 +97,12 @@ class Curve(words.ShortText):
         return words.curve_lines(self.account, self.epsilon.tolist(), measures)
 
     def trade_off(self, false_positive: ArrayLike) -> Interval:
-        """Both ends of the smallest false negative rate of tests which neighbouring data set was
-        there, for false positive rates in [0, 1]; shape of the argument.
+        """Bound the smallest false negative rate of any test between neighbouring data sets, at
+        false positive rates in [0, 1]; the ends have the shape of the argument.
 
-        That is the largest symmetric convex f for which the releases are f-DP: f(x) = max over a >
-        0 of c(a) - a x, c(a) = 1 - delta(ln a). Any epsilons give valid ends
-        (docs/proofs/composition.md).
+        This is the trade-off function, the largest symmetric convex f for which the releases are
+        f-DP: f(x) = max over a > 0 of c(a) - a x, c(a) = 1 - delta(ln a). The ends are valid
+        whatever epsilons the curve has (docs/proofs/composition.md).
         """
         rates = checks.finite_array("false_positive", false_positive)
         if rates.size and not (rates.min() >= 0 and rates.max() <= 1):
@@ -158,8 +159,8 @@ def curve(
     epsilon: ArrayLike | None = None,
     **described: Unpack[AccountKeywords],
 ) -> Curve:
-    """delta at many epsilons, the errors of all tests, advantage and Gaussian DP, each from both
-    sides.
+    """Bound delta at many epsilons, the errors of all tests, the advantage and Gaussian DP, from
+    above and below.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""What answers hand out that is made above them: certificates, statements and pictures.
+"""Hooks by which answers make certificates, statements and pictures of themselves.
 
-To make one takes further questions, so that the modules which do stand above the answers. Methods
-of answers call the names below, which the package sets when it is imported: no answer imports what
-stands above it.
+The modules that make these ask further questions, so they import the answers and cannot be
+imported by them. The methods `certificate`, `statement` and `plot` of an answer call the functions
+named here instead; `dpsub.accounting.questions` sets them when it is imported.
 """
 
 from __future__ import annotations

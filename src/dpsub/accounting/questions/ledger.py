@@ -1,5 +1,5 @@
-"""Ledgers: the releases from the same records, their privacy cost, what a budget still allows;
-kept as JSON."""
+"""Ledgers: lists of releases from the same records, kept as JSON, their privacy cost, and what a
+budget still allows."""
 
 from __future__ import annotations
 
@@ -67,8 +67,7 @@ class NextNoiseKeywords(QuestionKeywords, CalibratedKeywords, total=False):
 
 
 class Ledger(words.ShortText):
-    """Releases of different kinds on the same records, in any order fixed in advance, begun with
-    `releases`.
+    """A list of releases of different kinds on the same records, in any order fixed in advance.
 
     `record` enters releases into the ledger; `add` returns a new ledger that has them as well, and
     leaves this one as it is. Steps of different entries may alternate, within epochs as well
@@ -157,8 +156,10 @@ class Ledger(words.ShortText):
 
     @property
     def adjacency(self) -> Relation | None:
-        """The relation of an account that names none, None of an empty ledger: guarantees under
-        different relations do not add up, so that one entry may change that of all."""
+        """The default relation of an account of all entries; None for an empty ledger.
+
+        Guarantees under different relations do not add up, so that one entry may change it.
+        """
         return relation_of(self._releases, None) if self._releases else None
 
     def text(self) -> words.Text:
@@ -207,8 +208,7 @@ class Ledger(words.ShortText):
         epsilon: ArrayLike | None = None,
         **asked: Unpack[WidthKeywords],
     ) -> Curve:
-        """delta at many epsilons, and what follows, of all releases together; parameters as in
-        `dpsub.curve`."""
+        """Return the privacy curve of all releases together; parameters as in `dpsub.curve`."""
         return curve_of(Question.about(self._releases, **asked), epsilon)
 
     def export(
@@ -217,8 +217,8 @@ class Ledger(words.ShortText):
         step: float | None = None,
         **asked: Unpack[WidthKeywords],
     ) -> Export:
-        """The composed privacy loss distributions as plain arrays, both roundings and directions:
-        to save, or for dp-accounting.
+        """Return the composed privacy loss distributions as plain arrays, to save or to use with
+        dp-accounting: rounded up and down, in both directions.
 
         Parameters
         ----------
@@ -272,8 +272,11 @@ class Ledger(words.ShortText):
         delta: float,
         **described: Unpack[NextKeywords],
     ) -> float:
-        """The proved epsilon of these releases after all that were entered, which `would_exceed`
-        compares with the budget; infinite if the budget of work proved none. Nothing is entered."""
+        """Return the epsilon that is proved for the entries followed by these releases, which
+        `would_exceed` compares with the budget; infinite if the effort suffices for none.
+
+        Nothing is entered. Parameters as in `record` and `account`.
+        """
         released, asked = separated(NextKeywords, described)
         question = self._followed_by([Release.of(sampler, n, **released)], asked)
         with question.metered():
@@ -289,9 +292,12 @@ class Ledger(words.ShortText):
         delta: float,
         **described: Unpack[LargestKeywords],
     ) -> int:
-        """The largest number of such releases (steps of whole epochs of a schedule), after all that
-        were entered, that was proved to stay within (epsilon, delta); a thousandth more of them is
-        not proved, or was not in the time. Parameters as in `record` and `account`."""
+        """Return how many such releases may follow the entries within (epsilon, delta), by what is
+        proved: for a schedule, a number of steps that makes whole epochs.
+
+        A thousandth more of them is not proved, or was not within the effort. Parameters as in
+        `record` and `account`.
+        """
         released, asked = separated(LargestKeywords, described)
         release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, **released)
         question = self._followed_by([release], asked)
@@ -380,12 +386,12 @@ class Ledger(words.ShortText):
     @classmethod
     @contextmanager
     def open(cls, path: str | Path) -> Iterator[Self]:
-        """The ledger of a file, or an empty one where there is none, to enter releases: others who
-        open it wait, and it is saved at the end, unless an error ends it.
+        """Open the ledger of a file, or an empty one if there is none, to enter releases.
 
-        Two programs that enter at once both find their entries in the file. Those that are killed
-        leave it as it was. The lock is of the kernel (`flock`), on a file next to the ledger that
-        stays, `.NAME.lock`. Other hosts wait as far as their file system passes locks on
+        Other programs that open it wait; it is saved at the end, unless an error occurs. Two
+        programs that enter releases at once both find their entries in the file. One that is killed
+        leaves the file as it was. The lock is one of the kernel (`flock`), on a file `.NAME.lock`
+        next to the ledger, which stays. Other hosts wait if their file system passes locks on
         (docs/guarantees.md, What a ledger promises).
 
         Raises

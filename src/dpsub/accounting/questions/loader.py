@@ -1,4 +1,4 @@
-"""From a data loader to the account: the sampler, the rate and the steps of a training loop."""
+"""Translation of a training loop's data loader to releases: its sampler, rate and steps."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def from_loader(
     noise_per_rank: bool = False,
     microbatch: int = 1,
 ) -> LoaderRun:
-    """Sampler, rate, steps and noise multiplier of a training loop.
+    """Return the sampler, rate, steps and noise multiplier of a training loop.
 
     Parameters
     ----------

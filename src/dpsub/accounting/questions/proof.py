@@ -1,5 +1,5 @@
-"""Both ends of a privacy number of many releases from subsamples: an upper bound, by the theorems
-that apply, and a lower bound, by attacks."""
+"""Computation of an account: an upper bound, by the theorems that apply to the releases, and a
+lower bound, by attacks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Questions about the privacy of many releases from subsamples: `account`, and what it shares with
-curves, exports, checks, audits and selections."""
+"""`account`, and the `Question` that it shares with curves, exports, checks, audits and selections.
+
+The keywords of a question are declared here once, with their defaults; `account` explains them.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ TIGHT_GOES = (
 
 
 class QuestionKeywords(TypedDict, total=False):
-    """Keywords that all questions about releases share; `account` explains them."""
+    """Options of every question about releases."""
 
     adjacency: str | None
     effort: float | None
@@ -44,19 +46,19 @@ class QuestionKeywords(TypedDict, total=False):
 
 
 class QuickKeywords(QuestionKeywords, total=False):
-    """The same, for questions whose first bound is refined."""
+    """Options of questions whose first bound can be refined."""
 
     quick: bool
 
 
 class WidthKeywords(QuickKeywords, total=False):
-    """The same, for questions that are refined until the ends are close enough."""
+    """Options of questions that are refined until their ends are close enough."""
 
     width: float | None
 
 
 class AccountKeywords(WidthKeywords, ReleaseKeywords, total=False):
-    """The same with all that a sampler and a number of records lack to be a `Release`."""
+    """Options of an account, and the keywords that describe its releases."""
 
 
 def account(
@@ -121,7 +123,7 @@ def account(
         Return the first bound: `width` is then the accuracy of each end, by default 1e-3 for
         schedules and for answers that are exact up to numerical error, else 5e-3.
     tight : bool, optional
-        Deprecated: True asks for what is the default now.
+        Deprecated: True is the default now.
 
     Raises
     ------
@@ -161,8 +163,7 @@ def account(
 
 @dataclass(frozen=True)
 class Question:
-    """Releases from the same records, and how bounds on them are asked for: what accounts, curves,
-    exports, checks, audits and selections share.
+    """Releases from the same records, and the options of bounds on them.
 
     Attributes
     ----------
@@ -190,13 +191,13 @@ class Question:
         n: int | None = None,
         **described: Unpack[AccountKeywords],
     ) -> Question:
-        """The question of a caller about releases of one kind."""
+        """The question about releases of one kind, from the keywords of a caller."""
         released, asked = separated(AccountKeywords, described)
         return cls.about([Release.of(sampler, n, **released)], **asked)
 
     @classmethod
     def about(cls, releases: Sequence[Release], **asked: Unpack[WidthKeywords]) -> Question:
-        """The question of a caller about these releases; `DEFAULT` has what is not given."""
+        """The question about these releases, with the options of `DEFAULT` that are not given."""
         check_names(asked, WidthKeywords)
         return replace(DEFAULT, releases=releases, **asked)
 
@@ -227,20 +228,20 @@ class Question:
 
 
 DEFAULT = Question(())
-"""The adjacency, width, effort, time limit and quickness of a question whose caller names none."""
+"""The options that a question has unless its caller names others."""
 
 
 def separated(
     kind: type[QuestionKeywords], keywords: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The keywords that describe the releases, and those of the question about them.
+    """Separate the keywords that describe releases from the options of the question.
 
     Parameters
     ----------
     kind : type
-        The keywords that a function takes, both together.
+        All keywords that a function takes.
     keywords : mapping
-        The ones that its caller gave.
+        Those that its caller gave.
 
     Raises
     ------
@@ -254,8 +255,8 @@ def separated(
     return released, asked
 
 
-def check_names(keywords: Mapping[str, Any], kind: type[QuestionKeywords]) -> None:
-    """Raise TypeError, with the nearest name, for a keyword that is none of its kind."""
+def check_names(keywords: Mapping[str, Any], kind: type[Any]) -> None:
+    """Raise TypeError, which suggests the nearest name, for a keyword that is not in `kind`."""
     known = kind.__annotations__
     for name in keywords:
         if name not in known:
@@ -264,7 +265,7 @@ def check_names(keywords: Mapping[str, Any], kind: type[QuestionKeywords]) -> No
 
 
 def with_tight(question: Question, tight: bool | None) -> Question:
-    """The question with `tight`, which is deprecated, where it is given."""
+    """The question with the deprecated option `tight` taken into account, if it is given."""
     if tight is None:
         return question
     warnings.warn(TIGHT_GOES, DeprecationWarning, stacklevel=3)
@@ -272,7 +273,7 @@ def with_tight(question: Question, tight: bool | None) -> Question:
 
 
 def answers(source: Proof | _PaperPair, question: Question, epsilon: Any, delta: Any) -> Account:
-    """The account of one target; of an array of them, with the ends in its shape."""
+    """Return the account of one target, or of an array of them, with ends of its shape."""
     width = question.width
 
     def accounts_of(targets: Sequence[Target]) -> list[Account]:
@@ -313,7 +314,7 @@ def answers(source: Proof | _PaperPair, question: Question, epsilon: Any, delta:
 
 
 class _PaperPair:
-    """What the papers' pair gives, from both sides (must, Section 3.4 and Sections S5 and S6 of its
+    """Bounds on the value of the papers' pair (must, Section 3.4 and Sections S5 and S6 of its
     supplement)."""
 
     width = 1e-3

@@ -1,7 +1,7 @@
-"""Which subsampling scheme needs the least noise for a target, and what each of them costs.
+"""Recommendation of the subsampling scheme that needs the least noise for a target.
 
-`recommend` asks `needed` (`fast_search`) for the noise of every scheme, within its share of the
-work, and puts what follows from the numbers in words.
+`recommend` searches for the noise of every scheme (`fast_search.needed`), each with a share of the
+effort, and explains the ranking in words.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _PRINTED = 5e-5
 
 @dataclass(frozen=True)
 class SchemeNoise:
-    """What one scheme needs and costs.
+    """The noise that one scheme needs, and its costs.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class SchemeNoise:
 
 @dataclass(frozen=True)
 class Recommendation(words.ShortText):
-    """Schemes by the noise that is proved for them.
+    """Schemes ranked by the noise that is proved for them.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class Recommendation(words.ShortText):
     group : int or tuple of int
         Number of records that one unit of privacy holds.
     elsewhere : mapping
-        The relations under which schemes have a theorem that have none under this one, by name.
+        For the names of schemes without a theorem under this relation, those with one.
     """
 
     schemes: tuple[SchemeNoise, ...]

@@ -1,8 +1,8 @@
-"""Noise, number of steps or sample size that is proved to meet a target (epsilon, delta).
+"""Searches for the noise, number of steps or sample size that is proved to meet (epsilon, delta).
 
-The returned number was itself evaluated, and its upper bound on epsilon is at most the target;
-monotonicity of the bounds is used to find it, never to certify it
-(docs/proofs/numerics.md, "Calibration").
+The number that is returned was itself evaluated: its upper bound on epsilon is at most the target.
+That bounds are monotone helps to find it, and is not needed to prove it (docs/proofs/numerics.md,
+"Calibration").
 
 The questions come first: `calibrate`, `largest_steps`, `largest_sample`. Each states a `Goal` and
 `Candidates`, releases that differ in one number, and leaves the rest to a `Search`. There are two
@@ -80,7 +80,7 @@ refuted."""
 
 @dataclass(frozen=True)
 class Calibration(words.ShortText, words.OnAccount):
-    """A safe noise multiplier, and the noise that an attack refutes.
+    """A noise multiplier that is proved to meet a target, and one that an attack refutes.
 
     `theorem`, `lower_theorem`, `relative_width`, `width_met` and `width_reason` are those of the
     account.
@@ -96,8 +96,8 @@ class Calibration(words.ShortText, words.OnAccount):
         Number of upper bounds computed to full accuracy.
     account : Account
         At this noise and the target delta. Its `width_met` says whether the noise is as close as
-        requested to one that is not proved and, where an attack is known to fall short of the
-        proof, within 3 % of one that is refuted; if not, `width_reason` says why.
+        requested to one that is not proved and, unless both ends are about one number, within 3 %
+        of one that is refuted; if not, `width_reason` says why.
     target : float
         The epsilon of the target.
     """

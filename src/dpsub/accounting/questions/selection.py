@@ -1,4 +1,4 @@
-"""Private selection: what choosing the best of a random number of runs costs.
+"""Private selection: the privacy cost of releasing the best of a random number of runs.
 
 Each run is a whole training on the same records, and the best one by a score that is part of its
 output is released. The bound takes the whole privacy curve of one run (docs/proofs/selection.md).

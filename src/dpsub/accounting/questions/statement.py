@@ -1,8 +1,8 @@
 """Statements: the sentence and the table of an answer for a paper, a model card or a registry of
 deployments.
 
-Fields that the Differential Privacy Deployments Registry (registry.opendp.org) has too are called
-as there.
+Fields have the names of the Differential Privacy Deployments Registry (registry.opendp.org), where
+it has them, too.
 """
 
 from __future__ import annotations

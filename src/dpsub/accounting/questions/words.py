@@ -1,8 +1,8 @@
 """Answers in words: a title and a few lines each, the same in Python, in a notebook and on the
 command line.
 
-Numbers are rounded to their safe side: whoever copies one may rely on it. Longer texts, with
-conditions and data sets, are those of `dpsub ... --explain`.
+Numbers are rounded to their safe side, so that a copied one still holds. The command line has
+longer texts, with conditions and data sets (`dpsub ... --explain`).
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class Statement:
-    """What to write where a guarantee is published.
+    """The text to publish with a guarantee.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Statement:
 
 
 class ShortText:
-    """What `print` and a notebook show of an answer."""
+    """Mixin of answers with a short text for `print` and for notebooks."""
 
     @abstractmethod
     def text(self) -> Text:
@@ -167,7 +167,7 @@ class _HasAccount(Protocol):
 
 
 class OnAccount:
-    """An answer that rests on an account, `account`, and says the same of its ends."""
+    """Mixin of answers that have an `account`, whose theorems and width they repeat."""
 
     @property
     def theorem(self: _HasAccount) -> str:
