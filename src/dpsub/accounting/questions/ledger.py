@@ -528,4 +528,4 @@ def _joint(one: Release, other: Release) -> str:
     if (one.mechanism, other.mechanism) != ("gaussian", "gaussian"):
         return ""
     joint = 1 / math.hypot(1 / one.noise_multiplier, 1 / other.noise_multiplier)
-    return f" of noise_multiplier {joint * (1 - 1e-5):.6g}"  # less noise is what is safe to enter
+    return f" of noise_multiplier {joint * (1 - 1e-5):.6g}"  # to enter less noise is safe

@@ -55,7 +55,7 @@ class Proof:
     """The theorems that apply to releases of several kinds on the same records, before any number
     is computed.
 
-    `policies` and `games` are what filler flips and games of its answers were played with, for
+    `policies` and `games` keep the filler flips and the games that were played for its answers, for
     certificates.
     """
 

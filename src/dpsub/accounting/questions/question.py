@@ -301,7 +301,7 @@ def answers(source: Proof | _PaperPair, question: Question, epsilon: Any, delta:
         min(accounts, key=lambda answer: answer.width_met),
         lower=lower.reshape(values.shape),
         upper=upper.reshape(values.shape),
-        # one number is what all of them bracket, or none
+        # exact only if all of them are
         kind=next((answer.kind for answer in accounts if answer.kind != "exact"), accounts[0].kind),
         pair=joined(answer.pair for answer in accounts),
         lower_pair=joined(answer.lower_pair for answer in accounts),

@@ -554,7 +554,7 @@ class FullSearch(Search):
             both = self.candidates.proof(proved.safe).account(self.goal.target)
             # the upper end is computed again, for which less work may be left than the search had
             both = replace(both, lower=min(both.lower, account.upper))
-            # whether both ends are sharp is what is said of the answer
+            # the answer says whether both ends are sharp
             account = replace(closest(account, both), width_met=both.width_met)
         if not account.width_met:
             is_stopped = self.out_of_work is not None or work.refusals() > before

@@ -419,7 +419,7 @@ class _UpperEnd:
     def _lines(self, infinity: float, runs: NumberOfRuns) -> None:
         """The upper envelope of the lines f'(U(x)) y - f'(x) over the cells of ranks x: their
         slopes and intercepts, and the y at which one follows another."""
-        # 1 - x, in which small ones are what matters most
+        # 1 - x, where small ones matter most
         ends = np.unique(
             np.concatenate(
                 [
