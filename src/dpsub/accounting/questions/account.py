@@ -1,6 +1,6 @@
 """The answer to most questions: a lower and an upper bound of one privacy number.
 
-An `Account` also says of which kind its bounds are, what proves them, and why they are not closer.
+An `Account` also gives the kind of its bounds, what proves them, and why they are not closer.
 The module `proof` computes it, `refinement` tightens it, and `question` asks for it.
 """
 
