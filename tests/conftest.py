@@ -4,14 +4,15 @@ the clock, and `pytest -n auto` keeps all processors busy."""
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-import dpsub
 from dpsub import cli, threads
+from dpsub.accounting.questions import question
 from dpsub.cli.parsing import Parser
 from dpsub.reproduce.papers import papers
 
@@ -21,20 +22,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 settings.register_profile("dpsub", deadline=None, derandomize=True, database=None, max_examples=60)
 settings.load_profile("dpsub")
 
-# answers of tests do not depend on the machine, and most are about the first bound: tests of what
-# comes after it ask with quick=False
-dpsub.calibrate.__kwdefaults__ |= {"effort": None, "quick": True}
-dpsub.recommend.__kwdefaults__ |= {"effort": None, "quick": True}
-dpsub.check.__kwdefaults__ |= {"effort": None}
-for _asked in (
-    dpsub.account,
-    dpsub.audit,
-    dpsub.curve,
-    dpsub.Ledger.account,
-    dpsub.Ledger.curve,
-    dpsub.Ledger.export,
-):
-    _asked.__kwdefaults__ |= {"effort": None, "quick": True}
+# most tests are about the first bound, however much work it takes: tests of what comes after it ask
+# with quick=False
+question.DEFAULT = replace(question.DEFAULT, effort=None, quick=True)
 parser_of_commands = cli.parser_of
 
 

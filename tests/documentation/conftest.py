@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-import dpsub
 from dpsub import cli
+from dpsub.accounting.questions import question
 from tests.conftest import parser_of_commands
 
 
 @pytest.fixture(autouse=True)
 def _refined(monkeypatch: pytest.MonkeyPatch) -> None:
-    for asked in (dpsub.account, dpsub.Ledger.account):
-        monkeypatch.setitem(asked.__kwdefaults__, "quick", False)
+    monkeypatch.setattr(question, "DEFAULT", question.Question(()))
     # commands answer with the effort that their users have
     monkeypatch.setattr(cli, "parser_of", parser_of_commands)

@@ -190,7 +190,7 @@ def calibrated_noise_holds(question: Question) -> None:
         claim = {"noise_multiplier": found.refuted, "claimed_epsilon": epsilon}
         releases = {name: value for name, value in question.releases.items() if name != "sampler"}
         checked = dpsub.check(
-            question.sampler, **releases, **claim, **target | {"effort": 8 * EFFORT}
+            question.sampler, **releases, **claim, **target | {"effort": 8 * EFFORT, "quick": False}
         )
         is_spent = checked.verdict == "open" and checked.width_reason.startswith("effort")
         assert checked.verdict == "refuted" or is_spent, (

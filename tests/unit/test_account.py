@@ -19,7 +19,6 @@ import pytest
 
 import dpsub
 from dpsub import threads
-from dpsub.accounting import release
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.privacy_events import DominatedEvent
@@ -207,7 +206,19 @@ def test_what_is_offered_is_what_is_typed() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["account", "amplify", "audit", "calibrate", "curve", "law", "Ledger"]
+    "name",
+    [
+        "account",
+        "amplify",
+        "audit",
+        "calibrate",
+        "check",
+        "curve",
+        "law",
+        "recommend",
+        "select",
+        "Ledger",
+    ],
 )
 def test_every_parameter_is_explained(name: str) -> None:
     offered = getattr(dpsub, name)
@@ -217,7 +228,7 @@ def test_every_parameter_is_explained(name: str) -> None:
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             described = re.search(r"\w+Keywords", str(parameter.annotation))
             assert described is not None
-            names = list(get_type_hints(getattr(release, described[0])))
+            names = list(get_type_hints(offered.__globals__[described[0]]))
         for name in names:
             assert name in documented, name
     assert ">>> dpsub" in documented or "= dpsub." in documented

@@ -142,7 +142,7 @@ def test_the_standard_accountant_without_replacement_is_refuted() -> None:
     assert "(C, -C, ..., -C)" in found.account.lower_pair
     # by the game
     asked = QUESTION | {"claimed_epsilon": 11.0}
-    assert dpsub.check(dpsub.Wor(16), 1000, **asked, effort=None).verdict == "proved"
+    assert dpsub.check(dpsub.Wor(16), 1000, **asked, quick=False).verdict == "proved"
 
 
 def test_claims_of_delta_and_of_kinds_without_attack() -> None:
@@ -455,7 +455,7 @@ def test_an_open_claim_says_why_and_each_end_names_its_theorem() -> None:
     assert quick.verdict == "open" and not quick.width_met
     assert quick.width_reason.startswith("quick")
     assert quick.theorem == "Theorem 2, docs/proofs/without_replacement.md"
-    full = dpsub.check(dpsub.Wor(20), 1000, **claim)
+    full = dpsub.check(dpsub.Wor(20), 1000, **claim, quick=False)
     assert full.verdict == "proved" and (full.width_met, full.width_reason) == (True, "")
     assert full.theorem == "Theorem 15, docs/proofs/without_replacement.md"
     assert full.lower_theorem == "Filler flip, docs/proofs/attacks.md"
@@ -464,7 +464,7 @@ def test_an_open_claim_says_why_and_each_end_names_its_theorem() -> None:
 
 
 def test_a_missed_width_is_explained() -> None:
-    asked: dict[str, Any] = {"noise_multiplier": 2.0, "epochs": 3, "delta": 1e-5}
+    asked: dict[str, Any] = {"noise_multiplier": 2.0, "epochs": 3, "delta": 1e-5, "quick": False}
     apart = dpsub.check(dpsub.Shuffle(10), 100, **asked, claimed_epsilon=1e3, width=0.01)
     assert apart.verdict == "proved" and not apart.width_met
     assert apart.width_reason.startswith("theory")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import dpsub
+from dpsub.accounting.questions import question
 from dpsub.accounting.questions.search import largest_steps
 from dpsub.errors import ArgumentError, UnsupportedError
 
@@ -84,3 +85,49 @@ def test_it_is_printed_as_answers_print_it() -> None:
     own = dpsub.pair([0.5, 0.5], [0.4, 0.6])
     alone = dpsub.Release.of(dpsub.Poisson(0.1), mechanism=own, group=2)
     assert str(alone) == f"1 release from Poisson(rate = 0.1), {own}, groups of 2 records"
+
+
+@pytest.mark.parametrize("name", sorted({*ASKED, *LACKING} - {"add"}))
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("adjacence", "adjacency"), ("efforts", "effort"), ("mechanisms", "mechanism")],
+)
+def test_a_wrong_keyword_is_refused_with_the_nearest(name: str, wrong: str, right: str) -> None:
+    ask = ASKED[name] if name in ASKED else LACKING[name][0]
+    with pytest.raises(TypeError, match=f"unexpected keyword '{wrong}'; did you mean '{right}'"):
+        ask(RELEASE, **{wrong: 1})
+
+
+def test_a_ledger_takes_the_keywords_of_the_question_alone() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword 'efforts'; did you mean 'effort'"):
+        LEDGER.account(delta=1e-5, efforts=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword 'noise_multiplier'; known: adjacency"):
+        LEDGER.account(delta=1e-5, noise_multiplier=2.0)  # type: ignore[call-arg]
+
+
+def test_what_is_not_refined_takes_no_width() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword 'width'"):
+        LEDGER.select(delta=1e-5, runs_mean=3, width=0.1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword 'width'"):
+        dpsub.recommend(100, batch_size=10, epochs=1, **BUDGET, width=0.1)  # type: ignore[arg-type]
+
+
+def test_a_question_takes_its_defaults_from_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    default = replace(question.DEFAULT, adjacency="add_remove", width=0.5)
+    monkeypatch.setattr(question, "DEFAULT", default)
+    found = dpsub.account(RELEASE, delta=1e-5)
+    assert str(found.adjacency) == "add_remove"
+    assert str(LEDGER.account(delta=1e-5)) == str(found)
+    assert str(dpsub.account(RELEASE, delta=1e-5, adjacency="substitute").adjacency) == "substitute"
+
+
+def test_one_step_of_a_release_is_amplified() -> None:
+    found = dpsub.amplify(RELEASE, epsilon=1.0)
+    described = dpsub.amplify(dpsub.Wor(5), 100, noise_multiplier=2.0, epsilon=1.0)
+    assert str(found) == str(described)
+    with pytest.raises(ArgumentError, match="got noise_multiplier as well"):
+        dpsub.amplify(RELEASE, epsilon=1.0, noise_multiplier=2.0)
+    with pytest.raises(UnsupportedError, match="about one record"):
+        dpsub.amplify(replace(RELEASE, group=2), epsilon=1.0)
+    with pytest.raises(TypeError, match="unexpected keyword 'steps'"):
+        dpsub.amplify(dpsub.Wor(5), 100, noise_multiplier=2.0, steps=2, epsilon=1.0)  # type: ignore[call-arg]

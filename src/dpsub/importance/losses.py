@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
+from dpsub.amplification.theorem import mixture_loss
 from dpsub.errors import ArgumentError
 from dpsub.noise.base import nonnegative
 
@@ -71,10 +72,7 @@ def loss_when_removed(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
     and Proposition 3).
     """
     loss, rate = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
-    small = np.log1p(rate * np.expm1(np.minimum(loss, _LARGE)))
-    with np.errstate(divide="ignore"):
-        large = np.logaddexp(np.log1p(-rate), np.log(rate) + loss)
-    return np.where(loss > _LARGE, large, small)[()]
+    return mixture_loss(loss, rate)[()]
 
 
 def loss_when_added(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:

@@ -295,16 +295,6 @@ class SweepPlan:
         """Return the file that says what one job computes."""
         return self.results / "run/jobs" / f"{part}.json"
 
-    def part_file(self, part: str) -> Path:
-        """Return the record file of one job."""
-        return (
-            self.results
-            / "records"
-            / self.jobs[part].experiment
-            / self.jobs[part].variant
-            / f"{part}.parquet"
-        )
-
     def write(self) -> None:
         """Write the jobs and their list, and remove the jobs of earlier plans."""
         for path in self.job_file("*").parent.glob("*.json"):

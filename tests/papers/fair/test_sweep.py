@@ -70,8 +70,9 @@ def planned(folder: Path, *blocks: dict[str, Any], **keys: Any) -> SweepPlan:
 def finish(plan: SweepPlan) -> None:
     """Do what the workflow does with the jobs of a plan."""
     plan.write()
-    for part in plan.jobs:
-        sweep.compute(plan.job_file(part), plan.part_file(part), data={})
+    for part, job in plan.jobs.items():
+        records = plan.results / "records" / job.experiment / job.variant / f"{part}.parquet"
+        sweep.compute(plan.job_file(part), records, data={})
 
 
 def summarised(plan: SweepPlan, rows_at_once: int = 1000) -> tuple[Path, Path]:

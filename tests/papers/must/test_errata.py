@@ -6,6 +6,7 @@ Errata that need the full experiments (E8) or concern drawings alone (E17) are s
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import dpsub
 from dpsub import noise, sampling
 from dpsub.accounting.engine import pairs
+from dpsub.accounting.questions import question
 from dpsub.amplification import amplified_epsilon, amplify, base_epsilon, category
 from dpsub.data import adult
 from dpsub.errors import ArgumentError
@@ -117,7 +119,7 @@ def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(
 ) -> None:
     """Every digit that is printed, as the accountant has it now."""
     # as in a run, whose answers are refined
-    monkeypatch.setitem(dpsub.Ledger.account.__kwdefaults__, "quick", False)
+    monkeypatch.setattr(question, "DEFAULT", replace(question.DEFAULT, quick=False))
     kept = cited.kept_of(papers()["must"])
     assert kept is not None
     fixed_poisson = (

@@ -61,7 +61,7 @@ def rounded_masses(
     """Masses of a mixture rounded to a side, "upper" or "lower".
 
     Charged are twice the error of the weights, which covers that of this product, the errors of the
-    masses, and `least` for those that underflow (section 7, "Underflow").
+    masses, and `least` for those that underflow (docs/proofs/numerics.md, "Underflow").
     """
     sign = 1 if side == "upper" else -1
     charge = errors + least

@@ -85,7 +85,7 @@ class DirectedPair:
         weights, deviation = np.exp(log_weights), self.pair.deviation
         masses, errors = mixture_masses(branches[0], centres, weights, deviation)
         # where the loss falls before it rises a cell of losses is the union of two intervals of
-        # outputs (section 7, "A loss that falls before it rises")
+        # outputs (docs/proofs/numerics.md, "A loss that falls before it rises")
         for falling in branches[1:]:
             more, more_errors = mixture_masses(falling[::-1], centres, weights, deviation)
             masses, errors = masses + more[::-1], errors + more_errors[::-1]
@@ -149,7 +149,8 @@ def upper_pld(
     swapped : bool
         Whether the loss is log dQ/dP under Q, instead of log dP/dQ under P.
     lost : float
-        What the law of the pair lacks, charged as infinite loss (section 7, "Trimming").
+        What the law of the pair lacks, charged as infinite loss (docs/proofs/numerics.md,
+        "Trimming").
     """
     direction = DirectedPair(pair, swapped)
     indices = loss_indices(direction, step, tail)

@@ -109,7 +109,7 @@ def zeroed_once(rate: float, ratio: float, missed: float | None = None) -> Profi
 
 def _below(log_order: np.ndarray, top: float, ratio: float) -> tuple[np.ndarray, np.ndarray]:
     """Log orders, at most `top`, and 1 - e^(x - top) rounded up, by more than the roundings of all
-    other factors (section 7, "Profiles")."""
+    other factors (docs/proofs/numerics.md, "Profiles")."""
     x = np.asarray(log_order, dtype=float)
     slack = 16 * _EPS * (1 + ratio + np.abs(x))
     distance = np.minimum(x - top - slack, 0.0)

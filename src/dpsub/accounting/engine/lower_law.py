@@ -120,7 +120,7 @@ def exchange_law(
     for _ in range(_EXCHANGES):
         first, second = exchanged(first, second, np.exp(grid))
     # each exchange rounds what is left of a group and what it takes by some ten eps of themselves:
-    # 256 eps in loss for all of them (section 7, "Pairs, lower")
+    # 256 eps in loss for all of them (docs/proofs/numerics.md, "Pairs, lower")
     slack += 256 * _EPS * (1 + float(np.abs(grid).max(initial=0.0)))
     filled = (first > 0) & (second > 0)
     if not filled.any():

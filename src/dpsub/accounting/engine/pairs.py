@@ -510,8 +510,8 @@ def _inverted(
     else:
         guess = _hermite(goal, table, nodes, 1 / slope, cell)
     t = np.clip(guess, low, high)
-    # what an upper law is moved by for inexact edges (section 7, "Inversion") holds only for
-    # inverses that keep to this
+    # what an upper law is moved by for inexact edges (docs/proofs/numerics.md, "Inversion") holds
+    # only for inverses that keep to this
     tolerance = LOSS_TOLERANCE * np.maximum(1.0, np.abs(goal))
     for _ in range(_NEWTON_STEPS):
         work.spend(work.TERM * 2 * t.size)
@@ -751,8 +751,8 @@ class ZeroedPair(_RatePair):
         return np.minimum(self.deviation**2 * v + 1.5, self.valley)
 
     def branches(self, edges: np.ndarray) -> list[np.ndarray]:
-        # a cell of losses is the union of two intervals of outputs (section 7, "A loss that falls
-        # before it rises")
+        # a cell of losses is the union of two intervals of outputs (docs/proofs/numerics.md, "A
+        # loss that falls before it rises")
         right = np.maximum(edges, self.valley)
         finite = np.isfinite(right)
         left = np.where(finite, self._twins(np.where(finite, right, self.valley)), -np.inf)

@@ -153,7 +153,8 @@ class PairEvent(Event):
         return upper_pld(kept, step, tail=tail, swapped=swapped, lost=dropped)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        # rare counts are capped: the pair dominates the capped one (section 5, "Capping")
+        # rare counts are capped: the pair dominates the capped one (docs/proofs/attacks.md,
+        # "Capping")
         return lower_pld(_capped(self.pair, tail), step, tail=tail, swapped=swapped)
 
     def lower_of_many(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:

@@ -30,8 +30,8 @@ _PIECE = 2**16
 
 class Statistic(ABC):
     """A number computed from the output, whose law under P and Q is known: a processing (F2), so
-    that its loss is a lower bound. The loss need not be monotone (section 7, "Laws of one
-    number")."""
+    that its loss is a lower bound. The loss need not be monotone (docs/proofs/numerics.md, "Laws of
+    one number")."""
 
     @abstractmethod
     def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:

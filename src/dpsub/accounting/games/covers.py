@@ -89,7 +89,7 @@ class FillerGame:
         next one would take more work than is left."""
         best = upper
         # numbers that leave the range of doubles end the play, as grids that are too large do: what
-        # was proved stays (section 7, "Range")
+        # was proved stays (docs/proofs/numerics.md, "Range")
         with np.errstate(over="raise", invalid="raise"):
             reason = "theory"
             try:

@@ -125,7 +125,7 @@ class FillerFlip:
             ]
             beyond = (first - left + np.arange(left)) * step
             # transforms of size N lose at most 4 eps log2(N) of the product of the norms, each of
-            # three times (section 5, "Rounding")
+            # three times (docs/proofs/attacks.md, "Rounding")
             round_off = 16 * _EPS * math.log2(size)
             # one loop, no function of its own: arrays that live from step to step keep their
             # memory, where a call would give it back and ask for it again
@@ -277,7 +277,7 @@ def _inside(total: TiltedSum, window: int) -> _Kernel:
     # errors of masses that meet add up
     round_off = total.round_off * math.sqrt(1 + np.count_nonzero(outside))
     # tilted mass beyond either end of the transform's window may be missing, or have come back
-    # (section 7, "Truncation and aliasing")
+    # (docs/proofs/numerics.md, "Truncation and aliasing")
     return _Kernel(int(places[0]), masses, total.log_scale, round_off, 2 * total.tail)
 
 
@@ -337,8 +337,8 @@ class AdaptiveAttack:
         """The policy on a grid that suits the question; None if none of an affordable size does."""
         pair = self.pair
         if isinstance(pair, FillerPair):
-            # a capped law lies below in both directions, in products and in the game (section 5,
-            # "Capping")
+            # a capped law lies below in both directions, in products and in the game
+            # (docs/proofs/attacks.md, "Capping")
             pair = FillerPair(pairs.capped(pair.law, _TAIL), pair.deviation)
         # where inclusions are rare the bulk may be one loss: then a share of the whole range is
         # fine enough

@@ -282,8 +282,8 @@ def _base_weight(
     if not others:
         return np.ones(1), np.ones(1)
     filled = np.arange(1, min(draws, others) + 1)
-    # covers its rounding (section 7, "The base's weight"): functions that fall are larger where the
-    # weight is rounded down, and means where the law is rounded up
+    # covers its rounding (docs/proofs/numerics.md, "The base's weight"): functions that fall are
+    # larger where the weight is rounded down, and means where the law is rounded up
     log_missed = math.log1p(-held / slots)
     error = 8 * _EPS * (draws * max(1.0, -log_missed) + 8 * held)
     expected = np.exp(math.log(slots) + draws * log_missed)
@@ -345,7 +345,7 @@ class CellProfile:
         counts, passed = self.copies.counts, self.copies.passed
         likely = [count for count in range(1, len(counts)) if counts[count] > self.tail] or [1]
         work.spend(work.TERM * 6 * log_order.size * len(likely) + work.NUMBER * 20 * len(counts))
-        # counts that are left out are charged as a whole (section 7, "Trimming")
+        # counts that are left out are charged as a whole (docs/proofs/numerics.md, "Trimming")
         left_out = [counts[count] for count in range(1, len(counts)) if count not in likely]
         lost = math.fsum([*left_out, self.copies.rest])
         radii = self._radii(likely)
@@ -386,7 +386,7 @@ class CellProfile:
             (log_order[:, None], self.apart / self.noise_multiplier),
             (charges, self.foot / self.noise_multiplier),
         )
-        # mass left of the first point is charged as 1 (section 7, "W")
+        # mass left of the first point is charged as 1 (docs/proofs/numerics.md, "W")
         return np.asarray(np.einsum("ij,j->i", values, weights) + float(ndtr(-reach)))
 
     def _charges(

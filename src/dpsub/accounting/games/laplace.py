@@ -103,7 +103,7 @@ def three_laplace(
     points = [(orders, y - x), (log_tau, -x)]
     at_x = sum(_exp(log_weight - abs(place)) for log_weight, place in points)
     # what rounding does to g or to any mass below is at most this, of densities up to about that of
-    # Lap(x): 64 eps times the size of the exponents (section 7, "Laplace")
+    # Lap(x): 64 eps times the size of the exponents (docs/proofs/numerics.md, "Laplace")
     size = 2 + apart + foot + orders + (abs(log_odds) if math.isfinite(log_odds) else 0.0)
     slack = 64 * _EPS * size
     total = np.zeros(orders.shape)

@@ -98,7 +98,7 @@ class ZeroedCells:
                 values = np.maximum.reduce(
                     [best_interval(log_order[:, None], charges, 1 / s, at / s) for at in places]
                 )
-                # mass left of the first point is charged as 1 (section 7, "W")
+                # mass left of the first point is charged as 1 (docs/proofs/numerics.md, "W")
                 mean = np.einsum("ij,j->i", values, weights) + float(ndtr(-reach))
                 bound = np.minimum(bound, mean)
             return np.asarray(np.minimum(self.rate * bound * (1 + PROFILE_ERROR), 1.0))

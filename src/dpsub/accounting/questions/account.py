@@ -1,6 +1,7 @@
-"""What an account is: both ends of one number, their kind, and why they are not closer.
+"""The answer to most questions: a lower and an upper bound of one privacy number.
 
-`proof` computes them, `refinement` brings them together; `question` is how they are asked for.
+An `Account` also gives the kind of its bounds, what proves them, and why they are not closer.
+The module `proof` computes it, `refinement` tightens it, and `question` asks for it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Target
-from dpsub.accounting.questions import words
-from dpsub.accounting.questions.words import Asked, ShortText
+from dpsub.accounting.questions import hooks, words
+from dpsub.accounting.questions.words import Asked, ShortText, Statement
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.relations import Relation
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dpsub.accounting.questions.proof import Proof
-    from dpsub.accounting.questions.statement import Statement
 
 KINDS = ("exact", "bounds", "upper", "lower", "paper")
 """exact: the worst data sets attain the value; the two ends differ by numerical error alone, within
@@ -47,8 +47,7 @@ WIDTH_REASONS = {
 
 @dataclass(frozen=True)
 class Account(ShortText):
-    """delta at an epsilon, or epsilon at a delta, of a composed mechanism, and the kind of this
-    statement.
+    """Bounds on delta at an epsilon, or on epsilon at a delta, of a composed mechanism.
 
     Attributes
     ----------
@@ -66,8 +65,8 @@ class Account(ShortText):
     conditions : tuple of str
         The conditions of the upper end; empty if it is not a guarantee.
     width_met : bool
-        Whether the requested width was reached. If not, both ends are still valid, and
-        `width_reason` says why. Of a quick answer: whether each end is that accurate.
+        Whether the ends are as close as requested. If not, both are still valid, and
+        `width_reason` says why. For a quick answer: whether each end is that accurate.
     theorem, lower_theorem : str
         What proves the upper end, and where the attack behind the lower end stands, with the
         page of docs/proofs.
@@ -77,7 +76,7 @@ class Account(ShortText):
     asked : Asked or None
         The releases, and where the number was asked for; None if that is not known.
     attack_known : bool
-        Whether an attack on these releases is known, be it that its computed part attains nothing.
+        Whether any attack on these releases is known, even if what was computed of it is trivial.
     settled : bool
         Whether finer grids would move neither end of the first bound by a percent.
     """
@@ -111,8 +110,8 @@ class Account(ShortText):
         return share if share.ndim else float(share)
 
     def certificate(self) -> dict[str, Any]:
-        """What another program needs to prove this answer again, as plain values that `json.dump`
-        writes.
+        """Return a certificate with which another program can prove this answer again, as plain
+        values that `json.dump` writes.
 
         Ends are claimed with nine digits, rounded outwards.  docs/certificates.md describes the
         entries, and the program `verifier` checks them.
@@ -124,23 +123,21 @@ class Account(ShortText):
         UnsupportedError
             If what gave an end cannot be written down.
         """
-        # what is made of answers stands above this module
-        from dpsub.accounting.questions.certificate import certificate_of
-
         if self._origin is None:
             raise ArgumentError(
                 "a certificate needs one proved answer, got several values, variant = "
                 "paper or a copy; ask for one epsilon or delta with variant rigorous, "
                 "and take the certificate from the answer itself"
             )
-        return certificate_of(self, *self._origin)
+        return hooks.certificate(self, *self._origin)
 
     def text(self) -> words.Text:
         """The answer in a few words, as `print` shows it."""
         return words.account_text(self)
 
     def statement(self, clip: float | str = "C") -> Statement:
-        """The sentence and the table for a paper, a model card or a registry of deployments.
+        """Return the sentence and the table for a paper, a model card or a registry of
+        deployments.
 
         Parameters
         ----------
@@ -152,10 +149,7 @@ class Account(ShortText):
         ArgumentError
             If the answer has several values, or guarantees nothing.
         """
-        # what is made of answers stands above this module
-        from dpsub.accounting.questions.statement import statement_of
-
-        return statement_of(self, clip)
+        return hooks.statement(self, clip)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw both ends over the number of steps, and write the picture if a path is given.
@@ -168,13 +162,11 @@ class Account(ShortText):
             If the answer has several values, or guarantees nothing; or for a path that does not
             end in .png, .pdf or .svg.
         """
-        from dpsub.accounting.questions import plot
-
-        return plot.drawn(plot.account_figure, self, path)
+        figure: Figure = hooks.plot(self, path)
+        return figure
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy or another process gets: the answer without what it was computed from, which
-        is large."""
+        """Leave out what the answer was computed from, which is large, from copies and pickles."""
         return {**self.__dict__, "_origin": None}
 
     def __post_init__(self) -> None:
@@ -189,7 +181,7 @@ class Account(ShortText):
         object.__setattr__(self, "kind", self._kind_of_ends())
 
     def _kind_of_ends(self) -> str:
-        """The kind, which names no end that is trivial; of an array one that is not will do."""
+        """The kind that these ends allow: it names no end that is trivial in all values."""
         if self.kind == "paper":
             return self.kind
         is_proved = self.quantity == "delta" or bool(np.any(np.isfinite(self.upper)))
@@ -246,8 +238,10 @@ def without_note(answer: Account) -> tuple[str, ...]:
 
 
 def crossed(lower: float, upper: float) -> NumericalError:
-    """The error of two ends that contradict each other, so that one is wrong. Its way out: what
-    less noise guarantees is true of more."""
+    """Return the error for a lower end above the upper one: one of them must be wrong.
+
+    Its way out holds because less noise never guarantees more.
+    """
     return NumericalError(
         f"bounds must not cross, got lower {lower!r} and upper {upper!r}: one of them "
         "is wrong; report the arguments, and until this is fixed use the upper end of "

@@ -4,10 +4,12 @@ where it is proved."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
 from dpsub import noise
+from dpsub.accounting.questions.question import check_names
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.amplification import theorem
@@ -63,26 +65,32 @@ def law(sampler: Sampler | Schedule, n: int | None = None) -> MultiplicityLaw:
     return sampler.multiplicity_law(n)
 
 
+class AmplifyKeywords(TypedDict, total=False):
+    """The noise of a release."""
+
+    noise_multiplier: float
+    mechanism: str
+
+
 def amplify(
-    sampler: Sampler | Schedule,
+    sampler: Sampler | Schedule | Release,
     n: int | None = None,
     *,
     epsilon: ArrayLike,
-    noise_multiplier: float,
-    mechanism: str = "gaussian",
+    **described: Unpack[AmplifyKeywords],
 ) -> Amplified:
-    """Return the (epsilon', delta') of one release from a sample that would be (epsilon, delta)-DP
-    on all data.
+    """Return the (epsilon', delta') of one release from a sample, if on all data it would be
+    (epsilon, delta)-DP.
 
-    An upper bound, with the adjacency for which it holds: epsilon' = log(1 + eta (exp(epsilon) -
-    1)), eta = P(L >= 1), and delta' = sum over l >= 1 of P(L = l) delta_l(epsilon), delta_l the
-    profile at l times the sensitivity: C under add_remove (Poisson sampling), 2 C for each
-    occurrence under substitute (the rest).
+    This is an upper bound, with the adjacency for which it holds: epsilon' = log(1 + eta
+    (exp(epsilon) - 1)), eta = P(L >= 1), and delta' = sum over l >= 1 of P(L = l) delta_l(epsilon),
+    delta_l the profile at l times the sensitivity: C under add_remove (Poisson sampling), 2 C for
+    each occurrence under substitute (the rest).
 
     Parameters
     ----------
     sampler, n, noise_multiplier, mechanism
-        As in `dpsub.account`.
+        As in `dpsub.account`; of a `Release` of many steps, one step is meant.
     epsilon : array_like
         Nats on all data, >= 0, any shape.
 
@@ -104,9 +112,16 @@ def amplify(
     >>> float(amplified.epsilon_amplified.round(6)), str(amplified.adjacency)
     (0.017037, 'add_remove')
     """
-    multiplicity = law(sampler, n)
-    release = Release(sampler, n, noise_multiplier, 1, mechanism)
-    adjacency, _ = covered(sampler, n)
+    check_names(described, AmplifyKeywords)
+    release = Release.one_of(sampler, n, **described)
+    multiplicity = law(release.sampler, release.n)
+    mechanism = release.mechanism
+    if not isinstance(mechanism, str) or (release.denominator, release.group) != ("fixed", 1):
+        raise UnsupportedError(
+            "the amplification theorem is about one record, a fixed denominator and named noise, "
+            f"got {release}, denominator {release.denominator}; use account"
+        )
+    adjacency, _ = covered(release.sampler, release.n)
     sensitivity = 1.0 if adjacency is Relation.ADD_REMOVE else 2.0
     profile = noise.of(mechanism, sensitivity / release.noise_multiplier)
     return replace(theorem.amplify(multiplicity, profile, epsilon), adjacency=adjacency)

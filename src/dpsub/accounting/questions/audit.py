@@ -1,13 +1,13 @@
-"""The attack on a sampler, played: explicit data sets, and real draws that bound delta from below.
+"""Audits: a known attack is carried out on real draws of a sampler, to bound delta from below.
 
-Unlike the accountant, which computes what an attack proves from a multiplicity law, an audit draws
-index sets with the sampler itself, sums the records, adds noise, and counts how often the
-likelihood ratio test accepts.
+An account computes the value of an attack from the law of a record's multiplicity. An audit draws
+index sets with the sampler itself, sums the records of two explicit data sets, adds noise, and
+counts how often the likelihood ratio test accepts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Unpack
 
@@ -22,9 +22,9 @@ from dpsub.accounting.engine.statistic import Statistic
 from dpsub.accounting.games.static import ANY_N, EpochAttack, StepAttack
 from dpsub.accounting.questions.account import Account
 from dpsub.accounting.questions.proof import Proof
-from dpsub.accounting.questions.question import Question, first_bound_only
+from dpsub.accounting.questions.question import AccountKeywords, Question, with_tight
 from dpsub.accounting.questions.refinement import AccountRefinement
-from dpsub.accounting.release import Release, ReleaseKeywords
+from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling.base import Sampler
 from dpsub.sampling.frame import Frame
@@ -60,19 +60,18 @@ def static_attack(proof: Proof) -> StepAttack | EpochAttack:
 
 @dataclass(frozen=True)
 class MonteCarlo:
-    """What real draws show: `draws` runs of all steps on each data set, intervals of this
-    `confidence`.
+    """Confidence intervals from `draws` runs of all steps on each of the two data sets.
 
     Attributes
     ----------
     lower, upper : float
-        For delta, from the `hits`: u < 1 - exp(epsilon - loss) on the first data set, u uniform. It
-        believes the printed densities, and nothing about the sampler.
+        Interval for delta, from the number of `hits` on the first data set: u < 1 - exp(epsilon -
+        loss), u uniform. It relies on the densities that are computed, not on the sampler.
     test_hits : tuple of int
         Runs on the first and on the second data set in which the loss exceeds epsilon.
     test_lower : float
         Lower bound of P(loss > epsilon | first) - e^epsilon P(loss > epsilon | second): coarser,
-        but believes nothing.
+        but it relies on neither.
     """
 
     draws: int
@@ -87,23 +86,22 @@ class MonteCarlo:
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """An attack, what it is worth by computation, and what it showed.
+    """An attack, the delta that it attains by computation, and the result of carrying it out.
 
     Attributes
     ----------
     attack : StepAttack or EpochAttack
     swapped : bool
-        Whether the first data set is the one with the record at -C or absent: then index 1 of
-        `attack`.
+        Whether the first data set is index 1 of `attack`, in which the record is at -C or absent.
     computed : tuple of float
-        Bracket of the delta that the static attack attains in this direction, all steps; its upper
-        end is that of `account` where the best statistic of an epoch is played and a coarser one
-        computed.
+        Bounds on the delta that the static attack attains in this direction over all steps. The
+        upper one is that of `account` if the attack uses the best statistic of an epoch and a
+        coarser one is computed.
     account : Account
         Proved upper bound and the best attack known, which may be adaptive.
     shown : MonteCarlo
     quick : float
-        The proved upper bound that takes no time, that of a quick audit.
+        The proved upper bound of a quick audit.
     """
 
     attack: StepAttack | EpochAttack
@@ -115,8 +113,8 @@ class Audit:
 
     @property
     def consistent(self) -> bool:
-        """Whether the interval meets the computed attack, and its lower end stays below the proved
-        upper bound."""
+        """Whether the interval overlaps that of the computed attack, and its lower end is at most
+        the proved upper bound."""
         meets = self.shown.lower <= self.computed[1] and self.computed[0] <= self.shown.upper
         return meets and max(self.shown.lower, self.shown.test_lower) <= self.account.upper
 
@@ -126,23 +124,18 @@ def audit(
     n: int | None = None,
     *,
     epsilon: float,
-    adjacency: str | None = None,
     draws: int | None = None,
     seed: int = 0,
     confidence: float = 0.99,
-    width: float | None = None,
-    effort: float | None = work.EFFORT,
-    time_limit: float | None = None,
-    quick: bool = False,
     tight: bool | None = None,
-    **described: Unpack[ReleaseKeywords],
+    **described: Unpack[AccountKeywords],
 ) -> Audit:
-    """Play the static attack with the sampler's own draws and bound delta from below.
+    """Carry out the static attack on the sampler's own draws, and bound delta from below.
 
-    The data sets are numbers in [-C, C] that differ in one record. A run adds up the losses, log of
-    the density on the first over that on the second, of all noisy sums, of a schedule epoch by
-    epoch; on the first it is accepted with probability (1 - e^(epsilon - loss))+, whose mean is
-    delta.
+    The two data sets consist of numbers in [-C, C] and differ in one record. A run adds up the
+    privacy losses of all noisy sums (for a schedule, of all epochs): the log of the density on the
+    first data set over that on the second. On the first, the run is accepted with probability
+    (1 - e^(epsilon - loss))+, whose mean is delta.
 
     Parameters
     ----------
@@ -157,8 +150,8 @@ def audit(
     confidence : float
         Of the intervals (Clopper and Pearson 1934), in (0, 1).
     width, effort, time_limit, quick
-        Of the account next to which the attack stands, as in `dpsub.account`; the attack is played
-        in any case, and the first bound computed.
+        As in `dpsub.account`, for the account that is compared with the attack. The first bound is
+        computed, and the attack carried out, in any case.
     tight : bool, optional
         Deprecated: True asks for what is the default now.
 
@@ -180,8 +173,8 @@ def audit(
         draws = checks.integer("draws", draws, at_least=1, at_most=MOST_DRAWS)
     seed = checks.integer("seed", seed, at_least=0, at_most=None)
     confidence = checks.real("confidence", confidence, above=0, below=1)
-    quick = first_bound_only(quick, tight)
-    release = Release.of(sampler, n, **described)
+    question = with_tight(Question.of(sampler, n, **described), tight)
+    [release] = question.releases
     if (release.mechanism, release.denominator) != ("gaussian", "fixed"):
         raise UnsupportedError(
             "an audit plays Gaussian noise on sums or on sums over a fixed number, got mechanism = "
@@ -192,15 +185,14 @@ def audit(
             f"an audit simulates at most {_MOST_INDICES:.0e} records per epoch, got n = "
             f"{release.n}; audit a smaller case"
         )
-    question = Question([release], adjacency, width, effort, time_limit, quick)
     with question.proof() as proof:
         target = Target(epsilon=epsilon, width=proof.width)
-        budget = work.effort(effort)
+        refinement = AccountRefinement(proof, question.width)
         with work.share(1 / 2):
-            [first_bound] = AccountRefinement(proof, width, quick=True).accounts([target], budget)
-        [account] = (
-            [first_bound] if quick else AccountRefinement(proof, width).accounts([target], budget)
-        )
+            [first_bound] = replace(refinement, quick=True).accounts([target], question.budget)
+        account = first_bound
+        if not question.quick:
+            [account] = refinement.accounts([target], question.budget)
     attack = static_attack(proof)
     composition = proof.composition
     if isinstance(attack, StepAttack):

@@ -1,9 +1,8 @@
-"""Certificates: what a second program needs in order to prove an answer again
-(docs/certificates.md).
+"""Certificates, with which a second program can prove an answer again (docs/certificates.md).
 
-Nothing is bounded here. The searches have noted on which grids they looked; for each direction the
-coarsest grid that gives the claimed end is built again, and its laws are written down next to the
-theorem, or the data sets, that they stand for.
+No bound is computed here. The searches note which grids they used. For each direction the coarsest
+grid that gives the claimed end is built again, and its laws are written down, each with the theorem
+that proves it or the data sets that attain it.
 """
 
 from __future__ import annotations
@@ -56,8 +55,8 @@ _DIGITS = 9  # of claimed ends: what is rounded away is far more than two progra
 
 
 def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, Any]:
-    """The certificate of one answer, ready for JSON; parameters are the answer and what it was
-    computed from."""
+    """Return the certificate of an answer, ready for JSON, from the proof and the target for which
+    it was computed."""
     # first of all: what no file can hold is refused
     releases = [as_plain(release) for release in proof.releases]
     _check_groups(proof)

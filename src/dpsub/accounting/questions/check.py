@@ -1,8 +1,8 @@
-"""Whether an epsilon or a delta that somebody claims holds: proved, refuted by an attack, or open.
+"""Checks of a claimed epsilon or delta: it is proved, refuted by an attack, or open.
 
-`check` puts the releases and the claim together; `ClaimJudge` refines both ends until the claim
-lies outside them, or will not be told from the truth. Whatever stops it, a verdict that is proved
-or refuted is final: each end holds on any grid (docs/proofs/numerics.md).
+`check` reads the question; `ClaimJudge` refines both ends until the claim lies outside them, or no
+finer grid can decide it. A verdict of proved or refuted is final, however the refinement ended,
+because each end holds on any grid (docs/proofs/numerics.md).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dpsub.accounting.questions import words
 from dpsub.accounting.questions.account import WIDTH_MISSED, WIDTH_REASONS, Account, stopped_by
 from dpsub.accounting.questions.ledger import Ledger
 from dpsub.accounting.questions.proof import Proof
-from dpsub.accounting.questions.question import Question, answers
+from dpsub.accounting.questions.question import AccountKeywords, Question, answers, separated
 from dpsub.accounting.questions.refinement import AccountRefinement
-from dpsub.accounting.questions.statement import Statement, statement_of
-from dpsub.accounting.release import Release, ReleaseKeywords
+from dpsub.accounting.questions.statement import statement_of
+from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
@@ -50,9 +50,9 @@ class Check(words.ShortText, words.OnAccount):
     claimed : float
         The epsilon, in nats, or the delta of the claim.
     account : Account
-        Both ends, by default refined no further than the verdict took; `lower_pair` names the data
-        sets that attain the lower one. Where the claim is open, or the ends are wider than
-        requested, `width_reason` says why.
+        Both ends, by default refined only as far as the verdict needed; `lower_pair` names the data
+        sets that attain the lower one. If the claim is open, or the ends are wider than requested,
+        `width_reason` says why.
     """
 
     verdict: str
@@ -63,7 +63,7 @@ class Check(words.ShortText, words.OnAccount):
         """The answer in a few words, as `print` shows it."""
         return words.check_text(self.verdict, self.claimed, self.account)
 
-    def statement(self, clip: float | str = "C") -> Statement:
+    def statement(self, clip: float | str = "C") -> words.Statement:
         """As that of an account, with the verdict on the claim."""
         name = self.account.quantity
         claim = f"The claim that {name} is at most {words.near(self.claimed)} is {self.verdict}."
@@ -78,31 +78,26 @@ def check(
     claimed_epsilon: float | None = None,
     epsilon: float | None = None,
     claimed_delta: float | None = None,
-    adjacency: str | None = None,
-    width: float | None = None,
-    effort: float | None = work.EFFORT,
-    time_limit: float | None = None,
-    quick: bool = False,
-    **described: Unpack[ReleaseKeywords],
+    **described: Unpack[AccountKeywords],
 ) -> Check:
     """Say whether `claimed_epsilon` holds at `delta`, or `claimed_delta` at `epsilon`.
 
-    A claim is an upper bound that somebody states. Both ends are refined until it is decided, or
-    known to lie between them. What the first bound leaves open is decided by the game of `account`,
+    A claim is an upper bound that somebody states. Both ends are refined until the claim is decided
+    or known to lie between them. If the first bound leaves it open, the game of `account` is used,
     where there is one.
 
     Parameters
     ----------
-    source : Sampler, Schedule or Ledger
-        As in `account`; or all releases together, to which `n`, `noise_multiplier`, `steps`,
-        `epochs`, `mechanism` and `denominator` then belong.
+    source : Sampler, Schedule, Release or Ledger
+        As in `account`; or a ledger, whose releases already have their `n`, `noise_multiplier`,
+        `steps`, `epochs`, `mechanism` and `denominator`.
     claimed_epsilon, claimed_delta : float
         Exactly one, epsilon in nats, >= 0, with `delta`, or a delta in [0, 1] with `epsilon`.
     n, noise_multiplier, steps, epochs, delta, epsilon, adjacency, mechanism, denominator, group
         As in `account`.
     width : float, optional
-        How far apart the ends may be, as in `account`; by default they come no closer than the
-        verdict takes.
+        How far apart the ends may be, as in `account`; by default they are refined only as far as
+        the verdict needs.
     effort, time_limit : float or None
         As in `account`: claims that are undecided when the budget of work is spent are open.
     quick : bool
@@ -127,22 +122,21 @@ def check(
     """
     at = {"epsilon": epsilon, "delta": delta}
     claimed = _claimed(claimed_epsilon, claimed_delta, at)
+    released, asked = separated(AccountKeywords, described)
     if isinstance(source, Ledger):
-        given = {"n": n, **described}
+        given = {"n": n, **released}
         if extra := [name for name, value in given.items() if value is not None]:
             raise ArgumentError(
                 f"a ledger already holds its releases, got {extra[0]} as well; drop it"
             )
         releases = list(source)
     else:
-        releases = [Release.of(source, n, **described)]
-    if width is not None:
-        width = checks.real("width", width, above=0)
-    question = Question(releases, adjacency, width, effort, time_limit, quick)
+        releases = [Release.of(source, n, **released)]
+    question = Question.about(releases, **asked)
     with question.proof() as proof:
-        judge = ClaimJudge(proof, epsilon, delta, quick)
+        judge = ClaimJudge(proof, epsilon, delta, question.quick)
         verdict = judge.judge(claimed)
-        if width is not None:
+        if question.width is not None:
             judge.narrow(question)
             verdict = judge.verdict
         return Check(verdict, claimed, judge.explained())
@@ -175,9 +169,9 @@ def verdict_of(claimed: float, lower: float, upper: float) -> str:
 
 
 class ClaimJudge(Refinement[float]):
-    """Both ends of one number, refined no further than claims about it take.
+    """Both ends of one number, refined only as far as claims about it need.
 
-    Several claims can be judged one after the other: the best ends are kept.
+    Several claims can be judged in turn: the best ends are kept.
 
     Parameters
     ----------

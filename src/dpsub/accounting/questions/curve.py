@@ -14,14 +14,13 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri_exp
 
 from dpsub import checks
-from dpsub.accounting.engine import work
 from dpsub.accounting.engine.pairs import FillerPair, PoissonPair
 from dpsub.accounting.engine.privacy_events import DominatedEvent, Event, PairEvent
-from dpsub.accounting.questions import words
+from dpsub.accounting.questions import hooks, words
 from dpsub.accounting.questions.account import Account
 from dpsub.accounting.questions.proof import Proof
-from dpsub.accounting.questions.question import Question, answers
-from dpsub.accounting.release import Release, ReleaseKeywords
+from dpsub.accounting.questions.question import AccountKeywords, Question, answers
+from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import Sampler, Schedule
@@ -56,11 +55,12 @@ class Curve(words.ShortText):
     account : Account
         delta at these epsilons: its ends have shape (e,).
     mu : Interval
-        The smallest mu with mu-Gaussian DP. No sampling lowers it (docs/proofs/composition.md),
-        as it is about the rarest outputs, too. The upper end is infinite where none is
+        The smallest mu with mu-Gaussian DP. Sampling does not lower it, because it must hold for
+        the rarest outputs, too (docs/proofs/composition.md). The upper end is infinite if none is
         proved.
     mu_within : Interval
-        The smallest mu whose delta is nowhere below this one, from 0 to the last epsilon.
+        The smallest mu whose delta is at least that of the releases at all epsilons up to the last
+        one here.
     """
 
     epsilon: np.ndarray
@@ -75,8 +75,8 @@ class Curve(words.ShortText):
 
     @property
     def advantage(self) -> Interval:
-        """The largest difference of the probabilities that an event has on neighbouring data sets
-        (total variation)."""
+        """The total variation: the largest difference between the probabilities of an event on
+        neighbouring data sets."""
         return Interval(float(self.account.lower[0]), float(self.account.upper[0]))
 
     def text(self) -> words.Text:
@@ -86,9 +86,8 @@ class Curve(words.ShortText):
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw delta over epsilon, and the trade-off of both errors of a test, and write the
         picture if a path is given; errors as of `Account.plot`."""
-        from dpsub.accounting.questions import plot
-
-        return plot.drawn(plot.curve_figure, self, path)
+        figure: Figure = hooks.plot(self, path)
+        return figure
 
     def short_lines(self) -> list[words.Line]:
         """A few of its numbers in words."""
@@ -98,12 +97,12 @@ class Curve(words.ShortText):
         return words.curve_lines(self.account, self.epsilon.tolist(), measures)
 
     def trade_off(self, false_positive: ArrayLike) -> Interval:
-        """Both ends of the smallest false negative rate of tests which neighbouring data set was
-        there, for false positive rates in [0, 1]; shape of the argument.
+        """Bound the smallest false negative rate of any test between neighbouring data sets, at
+        false positive rates in [0, 1]; the ends have the shape of the argument.
 
-        That is the largest symmetric convex f for which the releases are f-DP: f(x) = max over a >
-        0 of c(a) - a x, c(a) = 1 - delta(ln a). Any epsilons give valid ends
-        (docs/proofs/composition.md).
+        This is the trade-off function, the largest symmetric convex f for which the releases are
+        f-DP: f(x) = max over a > 0 of c(a) - a x, c(a) = 1 - delta(ln a). The ends are valid
+        whatever epsilons the curve has (docs/proofs/composition.md).
         """
         rates = checks.finite_array("false_positive", false_positive)
         if rates.size and not (rates.min() >= 0 and rates.max() <= 1):
@@ -158,15 +157,10 @@ def curve(
     n: int | None = None,
     *,
     epsilon: ArrayLike | None = None,
-    adjacency: str | None = None,
-    width: float | None = None,
-    effort: float | None = work.EFFORT,
-    time_limit: float | None = None,
-    quick: bool = False,
-    **described: Unpack[ReleaseKeywords],
+    **described: Unpack[AccountKeywords],
 ) -> Curve:
-    """delta at many epsilons, the errors of all tests, advantage and Gaussian DP, each from both
-    sides.
+    """Bound delta at many epsilons, the errors of all tests, the advantage and Gaussian DP, from
+    above and below.
 
     Parameters
     ----------
@@ -197,8 +191,7 @@ def curve(
     >>> bool(0.86 < ends.lower < ends.upper < 0.90)  # ... miss the other at least so often
     True
     """
-    release = Release.of(sampler, n, **described)
-    return curve_of(Question([release], adjacency, width, effort, time_limit, quick), epsilon)
+    return curve_of(Question.of(sampler, n, **described), epsilon)
 
 
 def curve_of(question: Question, epsilon: ArrayLike | None) -> Curve:

@@ -1,4 +1,5 @@
-"""Events of dp-accounting as releases: which have a meaning here, and in which units."""
+"""Conversion of dp-accounting's events to releases, where they have a meaning here, and in which
+units."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ _ATTRIBUTES = {
 
 
 class LittleNoiseError(ArgumentError):
-    """The noise of an event is so small, or 0, that nothing is proved of it."""
+    """The noise of an event is 0, or so small that nothing is proved of it."""
 
 
 def ledger_of(event: object) -> Ledger:

@@ -209,7 +209,7 @@ def _on_multiples(law: ComposedLaw, step: float) -> tuple[int, np.ndarray]:
 
 def export_of(question: Question, step: float | None) -> Export:
     """The laws of releases of several kinds together."""
-    width = _SHARE if question.width is None else checks.real("width", question.width, above=0)
+    width = _SHARE if question.width is None else question.width
     # the laws of the first bound are made in any case: there is no answer without them
     proof = Proof.of(question.releases, question.adjacency)
     spread = proof.composition.spread

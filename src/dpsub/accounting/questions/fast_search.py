@@ -1,10 +1,10 @@
-"""The noise that releases need for a goal, by bounds of one grid each.
+"""A faster search for the noise that releases need, with bounds of a single grid each.
 
-A bound holds on any grid. So a search need not refine each one: it finds the root on a coarse grid,
-compares with a grid of half the step, and looks again on a finer one only where the grid adds more
-to the noise than a quarter of the accuracy (docs/proofs/numerics.md, "Calibration"). That is
-several times as fast as `dpsub.calibrate`; rankings of many schemes, and studies of many cells, ask
-here.
+A bound holds on any grid, so a search need not refine each of them. This one finds the root on a
+coarse grid and compares it with a grid of half the step. It takes a finer grid only if the coarse
+one adds more to the noise than a quarter of the accuracy (docs/proofs/numerics.md, "Calibration").
+That is several times as fast as `dpsub.calibrate`, for rankings of many schemes and studies of many
+cells.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class Needed(NamedTuple):
 def needed(release: Release, goal: Goal) -> Needed:
     """Find noise that is proved for a goal, and the most that an attack refutes.
 
-    As `dpsub.calibrate`, several times as fast: each end is that of one grid, and holds on any;
-    grids are made finer only where they add more than `goal.accuracy`; and only those attacks are
-    sought that overtake the best one.
+    This is `dpsub.calibrate`, several times as fast: each end is computed on a single grid, which
+    is made finer only if it adds more than `goal.accuracy`, and an attack is searched for only if
+    it refutes more noise than the best one so far.
 
     Parameters
     ----------

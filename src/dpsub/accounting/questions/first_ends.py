@@ -1,10 +1,10 @@
-"""First ends: a proved upper end and an attained lower end of every question, from closed forms on
-a few numbers (docs/proofs/first_ends.md).
+"""First ends: a proved upper end and an attained lower end for any question, from closed forms
+(docs/proofs/first_ends.md).
 
-They cost milliseconds, whatever the question, and are what a refinement starts from. No privacy
-loss distribution is made: upper ends compose Gaussian steps, moments of likelihood ratios, or
-(epsilon, delta) pairs (`first_upper`); lower ends are those of two tests, one of a sum of all
-outputs, the other of how many of them are large (`first_lower`). Here is what both share.
+They take milliseconds, and every refinement starts from them. No privacy loss distribution is
+computed. Upper ends compose Gaussian steps, moments of likelihood ratios, or (epsilon, delta) pairs
+(`first_upper`); lower ends come from two tests, one of the sum of all outputs, the other of the
+number of large ones (`first_lower`). This module holds what both share.
 """
 
 from __future__ import annotations

@@ -106,8 +106,8 @@ class _Sums(NamedTuple):
 
 
 def first_lower(cases: Sequence[Case], releases: Sequence[Release], target: Target) -> End:
-    """A lower end that data sets attain: of epsilon at delta, or of delta at epsilon; 0 where no
-    attack is known, or these tests tell nothing.
+    """Return a lower end of epsilon at delta, or of delta at epsilon, that data sets attain; 0 if
+    no attack is known or these tests show nothing.
 
     The parameters are those of `first_upper`.
     """

@@ -167,7 +167,7 @@ class _Plan:
 def first_upper(
     cases: Sequence[Case], releases: Sequence[Release], relation: Relation, target: Target
 ) -> End:
-    """A proved upper end: of epsilon at delta, or of delta at epsilon.
+    """Return a proved upper end of epsilon at delta, or of delta at epsilon.
 
     It is finite unless a mechanism of one's own has infinite losses of about probability delta.
 

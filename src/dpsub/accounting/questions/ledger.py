@@ -1,5 +1,5 @@
-"""Ledgers: the releases from the same records, their privacy cost, what a budget still allows;
-kept as JSON."""
+"""Ledgers: lists of releases from the same records, kept as JSON, their privacy cost, and what a
+budget still allows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.questions import words
@@ -23,13 +22,23 @@ from dpsub.accounting.questions.curve import Curve, curve_of
 from dpsub.accounting.questions.export import Export, export_of
 from dpsub.accounting.questions.plot import check_can_plot
 from dpsub.accounting.questions.proof import Proof, relation_of
-from dpsub.accounting.questions.question import Question
-from dpsub.accounting.questions.search import Calibration, Goal, least_noise, most_steps
+from dpsub.accounting.questions.question import (
+    Question,
+    QuestionKeywords,
+    QuickKeywords,
+    WidthKeywords,
+    separated,
+)
+from dpsub.accounting.questions.search import (
+    Calibration,
+    Goal,
+    LargestKeywords,
+    least_noise,
+    most_steps,
+)
 from dpsub.accounting.questions.selection import NumberOfRuns, Selection, select_of
-from dpsub.accounting.questions.statement import Statement
 from dpsub.accounting.release import (
     CalibratedKeywords,
-    MechanismKeywords,
     Release,
     ReleaseKeywords,
     as_plain,
@@ -49,9 +58,16 @@ SCHEMA = 1
 _ACCURACY = 1e-3  # of what answers about a budget search, relative
 
 
+class NextKeywords(QuestionKeywords, ReleaseKeywords, total=False):
+    """Releases that may follow those of a ledger, and how bounds on all of them are asked for."""
+
+
+class NextNoiseKeywords(QuestionKeywords, CalibratedKeywords, total=False):
+    """The same, for releases whose noise is searched for."""
+
+
 class Ledger(words.ShortText):
-    """Releases of different kinds on the same records, in any order fixed in advance, begun with
-    `releases`.
+    """A list of releases of different kinds on the same records, in any order fixed in advance.
 
     `record` enters releases into the ledger; `add` returns a new ledger that has them as well, and
     leaves this one as it is. Steps of different entries may alternate, within epochs as well
@@ -140,8 +156,10 @@ class Ledger(words.ShortText):
 
     @property
     def adjacency(self) -> Relation | None:
-        """The relation of an account that names none, None of an empty ledger: guarantees under
-        different relations do not add up, so that one entry may change that of all."""
+        """The default relation of an account of all entries; None for an empty ledger.
+
+        Guarantees under different relations do not add up, so that one entry may change it.
+        """
         return relation_of(self._releases, None) if self._releases else None
 
     def text(self) -> words.Text:
@@ -153,15 +171,11 @@ class Ledger(words.ShortText):
         *,
         epsilon: ArrayLike | None = None,
         delta: ArrayLike | None = None,
-        adjacency: str | None = None,
-        width: float | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        quick: bool = False,
+        **asked: Unpack[WidthKeywords],
     ) -> Account:
         """Bound delta at `epsilon`, or epsilon at `delta`, of all releases together; parameters as
         in `account`."""
-        return self._question(adjacency, width, effort, time_limit, quick).account(epsilon, delta)
+        return Question.about(self._releases, **asked).account(epsilon, delta)
 
     def statement(
         self,
@@ -170,7 +184,7 @@ class Ledger(words.ShortText):
         epsilon: float | None = None,
         delta: float | None = None,
         adjacency: str | None = None,
-    ) -> Statement:
+    ) -> words.Statement:
         """The sentence and the table for a paper, of all releases together; parameters as in
         `account` and `Account.statement`."""
         return self.account(epsilon=epsilon, delta=delta, adjacency=adjacency).statement(clip)
@@ -192,28 +206,19 @@ class Ledger(words.ShortText):
         self,
         *,
         epsilon: ArrayLike | None = None,
-        adjacency: str | None = None,
-        width: float | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        quick: bool = False,
+        **asked: Unpack[WidthKeywords],
     ) -> Curve:
-        """delta at many epsilons, and what follows, of all releases together; parameters as in
-        `dpsub.curve`."""
-        return curve_of(self._question(adjacency, width, effort, time_limit, quick), epsilon)
+        """Return the privacy curve of all releases together; parameters as in `dpsub.curve`."""
+        return curve_of(Question.about(self._releases, **asked), epsilon)
 
     def export(
         self,
         *,
-        adjacency: str | None = None,
         step: float | None = None,
-        width: float | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        quick: bool = False,
+        **asked: Unpack[WidthKeywords],
     ) -> Export:
-        """The composed privacy loss distributions as plain arrays, both roundings and directions:
-        to save, or for dp-accounting.
+        """Return the composed privacy loss distributions as plain arrays, to save or to use with
+        dp-accounting: rounded up and down, in both directions.
 
         Parameters
         ----------
@@ -224,7 +229,7 @@ class Ledger(words.ShortText):
             As in `dpsub.curve`; the width is that of the deltas 1e-2, 1e-4, 1e-6 and 1e-8. The laws
             of the first bound are made in any case.
         """
-        return export_of(self._question(adjacency, width, effort, time_limit, quick), step)
+        return export_of(Question.about(self._releases, **asked), step)
 
     def select(
         self,
@@ -234,16 +239,12 @@ class Ledger(words.ShortText):
         shape: float | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
-        adjacency: str | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        quick: bool = False,
+        **asked: Unpack[QuickKeywords],
     ) -> Selection:
         """Bound the best of a random number of runs. Each run makes all these releases;
         parameters as in `dpsub.select`."""
         runs = NumberOfRuns(distribution, runs_mean, shape)
-        question = self._question(adjacency, None, effort, time_limit, quick)
-        return select_of(question, runs, epsilon, delta)
+        return select_of(self._releases, runs, epsilon, delta, **asked)
 
     def would_exceed(
         self,
@@ -252,26 +253,14 @@ class Ledger(words.ShortText):
         *,
         epsilon: float,
         delta: float,
-        adjacency: str | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        **described: Unpack[ReleaseKeywords],
+        **described: Unpack[NextKeywords],
     ) -> bool:
         """Whether these releases, after all that were entered, are *not* proved to stay within
         (epsilon, delta).
 
         Nothing is entered. Parameters as in `record` and `account`.
         """
-        proved = self.epsilon_with(
-            sampler,
-            n,
-            epsilon=epsilon,
-            delta=delta,
-            adjacency=adjacency,
-            effort=effort,
-            time_limit=time_limit,
-            **described,
-        )
+        proved = self.epsilon_with(sampler, n, epsilon=epsilon, delta=delta, **described)
         return proved > epsilon
 
     def epsilon_with(
@@ -281,16 +270,17 @@ class Ledger(words.ShortText):
         *,
         epsilon: float,
         delta: float,
-        adjacency: str | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        **described: Unpack[ReleaseKeywords],
+        **described: Unpack[NextKeywords],
     ) -> float:
-        """The proved epsilon of these releases after all that were entered, which `would_exceed`
-        compares with the budget; infinite if the budget of work proved none. Nothing is entered."""
-        release = Release.of(sampler, n, **described)
-        with work.metered(work.effort(effort), time_limit):
-            return self._upper([release], _target(epsilon, delta), adjacency)
+        """Return the epsilon that is proved for the entries followed by these releases, which
+        `would_exceed` compares with the budget; infinite if the effort suffices for none.
+
+        Nothing is entered. Parameters as in `record` and `account`.
+        """
+        released, asked = separated(NextKeywords, described)
+        question = self._followed_by([Release.of(sampler, n, **released)], asked)
+        with question.metered():
+            return _upper(question, _target(epsilon, delta))
 
     def steps_left(
         self,
@@ -300,21 +290,23 @@ class Ledger(words.ShortText):
         noise_multiplier: float | None = None,
         epsilon: float,
         delta: float,
-        adjacency: str | None = None,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        **described: Unpack[MechanismKeywords],
+        **described: Unpack[LargestKeywords],
     ) -> int:
-        """The largest number of such releases (steps of whole epochs of a schedule), after all that
-        were entered, that was proved to stay within (epsilon, delta); a thousandth more of them is
-        not proved, or was not in the time. Parameters as in `record` and `account`."""
-        release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, **described)
+        """Return how many such releases may follow the entries within (epsilon, delta), by what is
+        proved: for a schedule, a number of steps that makes whole epochs.
+
+        A thousandth more of them is not proved, or was not within the effort. Parameters as in
+        `record` and `account`.
+        """
+        released, asked = separated(LargestKeywords, described)
+        release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, **released)
+        question = self._followed_by([release], asked)
         target = _target(epsilon, delta)
-        with work.metered(work.effort(effort), time_limit):
-            if self._upper([release], target, adjacency) > epsilon:
+        with question.metered():
+            if _upper(question, target) > epsilon:
                 return 0
             try:
-                goal = Goal(epsilon, delta, adjacency, _ACCURACY)
+                goal = Goal(epsilon, delta, question.adjacency, _ACCURACY)
                 most = most_steps(release, self._releases, goal).value
             except OutOfWorkError:
                 most = 1  # no more were proved within the budget
@@ -327,11 +319,8 @@ class Ledger(words.ShortText):
         *,
         epsilon: float,
         delta: float,
-        adjacency: str | None = None,
         accuracy: float = _ACCURACY,
-        effort: float | None = work.EFFORT,
-        time_limit: float | None = None,
-        **described: Unpack[CalibratedKeywords],
+        **described: Unpack[NextNoiseKeywords],
     ) -> Calibration:
         """Find a noise multiplier of further releases with which all together are proved (epsilon,
         delta)-DP.
@@ -339,16 +328,18 @@ class Ledger(words.ShortText):
         Parameters, answer and errors as of `dpsub.calibrate`; UnsupportedError also if what was
         entered exceeds the target already.
         """
-        release = Release.to_calibrate(sampler, n, **described)
+        released, asked = separated(NextNoiseKeywords, described)
+        release = Release.to_calibrate(sampler, n, **released)
+        question = self._followed_by([], asked)
         target = _target(epsilon, delta)
-        with work.metered(work.effort(effort), time_limit):
-            spent = self._upper([], target, adjacency) if self._releases else 0.0
+        with question.metered():
+            spent = _upper(question, target) if self._releases else 0.0
             if spent > epsilon:
                 raise UnsupportedError(
                     "the releases entered so far already give epsilon up to "
                     f"{spent:.4g}, above the target {epsilon:g}; raise the target"
                 )
-            goal = Goal(epsilon, delta, adjacency, accuracy)
+            goal = Goal(epsilon, delta, question.adjacency, accuracy)
             return least_noise(release, self._releases, goal)
 
     def as_plain(self) -> list[dict[str, Any]]:
@@ -395,12 +386,12 @@ class Ledger(words.ShortText):
     @classmethod
     @contextmanager
     def open(cls, path: str | Path) -> Iterator[Self]:
-        """The ledger of a file, or an empty one where there is none, to enter releases: others who
-        open it wait, and it is saved at the end, unless an error ends it.
+        """Open the ledger of a file, or an empty one if there is none, to enter releases.
 
-        Two programs that enter at once both find their entries in the file. Those that are killed
-        leave it as it was. The lock is of the kernel (`flock`), on a file next to the ledger that
-        stays, `.NAME.lock`. Other hosts wait as far as their file system passes locks on
+        Other programs that open it wait; it is saved at the end, unless an error occurs. Two
+        programs that enter releases at once both find their entries in the file. One that is killed
+        leaves the file as it was. The lock is one of the kernel (`flock`), on a file `.NAME.lock`
+        next to the ledger, which stays. Other hosts wait if their file system passes locks on
         (docs/guarantees.md, What a ledger promises).
 
         Raises
@@ -466,22 +457,9 @@ class Ledger(words.ShortText):
         ledger._stored = (os.path.realpath(path), ledger.as_plain())
         return ledger
 
-    def _question(
-        self,
-        adjacency: str | None,
-        width: float | None,
-        effort: float | None,
-        time_limit: float | None,
-        quick: bool,
-    ) -> Question:
-        return Question(self._releases, adjacency, width, effort, time_limit, quick)
-
-    def _upper(self, more: Sequence[Release], target: Target, adjacency: str | None) -> float:
-        """The proved epsilon with some releases more."""
-        try:
-            return float(Proof.of([*self._releases, *more], adjacency).upper(target).upper)
-        except OutOfWorkError:
-            return math.inf  # nothing was proved
+    def _followed_by(self, more: Sequence[Release], asked: Mapping[str, Any]) -> Question:
+        """A question about what was entered and some releases more."""
+        return Question.about([*self._releases, *more], **asked)
 
     def _enter(self, release: Release, name: str | None = None) -> None:
         if not isinstance(name, str | None):
@@ -507,6 +485,14 @@ class Ledger(words.ShortText):
 
     def __len__(self) -> int:
         return len(self._releases)
+
+
+def _upper(question: Question, target: Target) -> float:
+    """The proved epsilon of the releases of a question."""
+    try:
+        return float(Proof.of(question.releases, question.adjacency).upper(target).upper)
+    except OutOfWorkError:
+        return math.inf  # nothing was proved
 
 
 def _target(epsilon: float, delta: float) -> Target:
@@ -542,4 +528,4 @@ def _joint(one: Release, other: Release) -> str:
     if (one.mechanism, other.mechanism) != ("gaussian", "gaussian"):
         return ""
     joint = 1 / math.hypot(1 / one.noise_multiplier, 1 / other.noise_multiplier)
-    return f" of noise_multiplier {joint * (1 - 1e-5):.6g}"  # less noise is what is safe to enter
+    return f" of noise_multiplier {joint * (1 - 1e-5):.6g}"  # to enter less noise is safe

@@ -1,14 +1,17 @@
-"""From a data loader to the account: the sampler, the rate and the steps of a training loop."""
+"""Translation of a training loop's data loader to releases: its sampler, rate and steps."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Unpack
+
+from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting.questions.account import Account
 from dpsub.accounting.questions.ledger import Ledger
+from dpsub.accounting.questions.question import WidthKeywords
 from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import Deterministic, Poisson, Shuffle, Wr
@@ -54,9 +57,17 @@ class LoaderRun:
         """The run as a ledger, for every other question."""
         return Ledger(self.releases)
 
-    def account(self, **question: Any) -> Account:
-        """Bound epsilon or delta; parameters as in `dpsub.Ledger.account`."""
-        return self.ledger().account(**{"adjacency": self.adjacency, **question})
+    def account(
+        self,
+        *,
+        epsilon: ArrayLike | None = None,
+        delta: ArrayLike | None = None,
+        **asked: Unpack[WidthKeywords],
+    ) -> Account:
+        """Bound delta at `epsilon`, or epsilon at `delta`; parameters as in
+        `dpsub.Ledger.account`."""
+        asked.setdefault("adjacency", self.adjacency)
+        return self.ledger().account(epsilon=epsilon, delta=delta, **asked)
 
 
 def from_loader(
@@ -75,7 +86,7 @@ def from_loader(
     noise_per_rank: bool = False,
     microbatch: int = 1,
 ) -> LoaderRun:
-    """Sampler, rate, steps and noise multiplier of a training loop.
+    """Return the sampler, rate, steps and noise multiplier of a training loop.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Pictures of answers, with matplotlib: the extra `plot`.
 
-Each is a band between what is attained and what is proved. Computing the band may take seconds;
-whether it can be drawn is checked before.
+Each shows the band between the attained lower end and the proved upper end. As computing it may
+take seconds, `check_can_plot` says first whether it can be drawn.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -58,8 +58,10 @@ def check_can_plot(path: str | Path | None = None) -> None:
 
 
 def load_fonts() -> None:
-    """Load matplotlib and its list of fonts, which takes seconds where no folder keeps the list, so
-    that the time limit of a command need not hold them; DataError without any folder for it."""
+    """Load matplotlib and its list of fonts, before the time limit of a command starts.
+
+    This takes seconds if no folder keeps the list; DataError if there is no folder for it.
+    """
     # it warns of a home that is not writable, which costs time alone
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
@@ -71,10 +73,16 @@ def load_fonts() -> None:
         ) from None
 
 
-def drawn(draw: Callable[[Any], Figure], what: Any, path: str | Path | None) -> Figure:
-    """A picture, and its file where a path is given; whether it can be is checked first."""
+def plot_of(answer: Account | Curve | Calibration, path: str | Path | None) -> Figure:
+    """The picture of an answer, and its file where a path is given; whether it can be drawn is
+    checked first."""
     check_can_plot(path)
-    figure = draw(what)
+    if isinstance(answer, Curve):
+        figure = curve_figure(answer)
+    elif isinstance(answer, Calibration):
+        figure = noise_figure(answer)
+    else:
+        figure = account_figure(answer)
     if path is not None:
         save(figure, path)
     return figure

@@ -1,5 +1,5 @@
-"""Both ends of a privacy number of many releases from subsamples: an upper bound, by the theorems
-that apply, and a lower bound, by attacks."""
+"""Computation of an account: an upper bound, by the theorems that apply to the releases, and a
+lower bound, by attacks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Proof:
     """The theorems that apply to releases of several kinds on the same records, before any number
     is computed.
 
-    `policies` and `games` are what filler flips and games of its answers were played with, for
+    `policies` and `games` keep the filler flips and the games that were played for its answers, for
     certificates.
     """
 
@@ -139,8 +139,8 @@ class Proof:
         return accounts
 
     def first_ends(self, targets: Sequence[Target]) -> list[Account]:
-        """Ends that cost milliseconds (section 4.10), for targets in order. Of many of them some
-        are computed, and each of these ends holds for those on one side."""
+        """Ends that cost milliseconds (docs/proofs/first_ends.md), for targets in order. Of many of
+        them some are computed, and each of these ends holds for those on one side."""
         last = len(targets) - 1
         places = np.unique(np.linspace(0, last, min(last + 1, _FIRST_ENDS)).astype(int)).tolist()
         known = self.cases, self.releases
@@ -188,7 +188,7 @@ class Proof:
         return found
 
     def _filler_flips(self, targets: Sequence[Target]) -> list[float]:
-        """What the adaptive attack of section 5 attains; 0 where there is none."""
+        """What the adaptive attack attains (docs/proofs/attacks.md); 0 where there is none."""
         pair = self.cases[0].filler_flip
         if len(self.releases) > 1 or pair is None:
             return [0.0] * len(targets)

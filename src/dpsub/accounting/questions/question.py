@@ -1,13 +1,15 @@
-"""Questions about the privacy of many releases from subsamples: `account`, and what it shares with
-curves, exports, checks, audits and selections."""
+"""`account`, and the `Question` that it shares with curves, exports, checks, audits and selections.
+
+The keywords of a question are declared here once, with their defaults; `account` explains them.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,20 +37,39 @@ TIGHT_GOES = (
 )
 
 
+class QuestionKeywords(TypedDict, total=False):
+    """Options of every question about releases."""
+
+    adjacency: str | None
+    effort: float | None
+    time_limit: float | None
+
+
+class QuickKeywords(QuestionKeywords, total=False):
+    """Options of questions whose first bound can be refined."""
+
+    quick: bool
+
+
+class WidthKeywords(QuickKeywords, total=False):
+    """Options of questions that are refined until their ends are close enough."""
+
+    width: float | None
+
+
+class AccountKeywords(WidthKeywords, ReleaseKeywords, total=False):
+    """Options of an account, and the keywords that describe its releases."""
+
+
 def account(
     sampler: Sampler | Schedule | Release,
     n: int | None = None,
     *,
     epsilon: ArrayLike | None = None,
     delta: ArrayLike | None = None,
-    adjacency: str | None = None,
     variant: str = "rigorous",
-    width: float | None = None,
-    effort: float | None = work.EFFORT,
-    time_limit: float | None = None,
-    quick: bool = False,
     tight: bool | None = None,
-    **described: Unpack[ReleaseKeywords],
+    **described: Unpack[AccountKeywords],
 ) -> Account:
     """Bound delta at `epsilon`, or epsilon at `delta`, of many releases from samples, from above
     and below.
@@ -102,7 +123,7 @@ def account(
         Return the first bound: `width` is then the accuracy of each end, by default 1e-3 for
         schedules and for answers that are exact up to numerical error, else 5e-3.
     tight : bool, optional
-        Deprecated: True asks for what is the default now.
+        Deprecated: True is the default now.
 
     Raises
     ------
@@ -132,37 +153,28 @@ def account(
     >>> printed.upper < 0.09 < 0.19 < attained.lower  # the paper's number is far below an attack
     True
     """
-    quick = first_bound_only(quick, tight)
-    release = Release.of(sampler, n, **described)
-    question = Question([release], adjacency, width, effort, time_limit, quick)
+    question = with_tight(Question.of(sampler, n, **described), tight)
     if checks.one_of("variant", variant, VARIANTS) == "rigorous":
         return question.account(epsilon, delta)
+    [release] = question.releases
     with question.metered():
-        return answers(_PaperPair(release, adjacency), question, epsilon, delta)
-
-
-def first_bound_only(quick: bool, tight: bool | None) -> bool:
-    """Whether the first bound is asked for; warns of `tight`, which is deprecated."""
-    if tight is None:
-        return quick
-    warnings.warn(TIGHT_GOES, DeprecationWarning, stacklevel=3)
-    return not tight
+        return answers(_PaperPair(release, question.adjacency), question, epsilon, delta)
 
 
 @dataclass(frozen=True)
 class Question:
-    """Releases from the same records, and how bounds on them are asked for: what accounts, curves,
-    exports, checks, audits and selections share.
+    """Releases from the same records, and the options of bounds on them.
 
     Attributes
     ----------
     releases : sequence of Release
-    adjacency : str or None
-        As in `account`, as is the `width`.
-    width : float or None
-    effort, time_limit : float or None
-    quick : bool
-        Whether the first bound will do.
+    adjacency, width, effort, time_limit, quick
+        As in `account`.
+
+    Raises
+    ------
+    ArgumentError
+        If the width or the effort is out of range.
     """
 
     releases: Sequence[Release]
@@ -172,14 +184,36 @@ class Question:
     time_limit: float | None = None
     quick: bool = False
 
+    @classmethod
+    def of(
+        cls,
+        sampler: Sampler | Schedule | Release,
+        n: int | None = None,
+        **described: Unpack[AccountKeywords],
+    ) -> Question:
+        """The question about releases of one kind, from the keywords of a caller."""
+        released, asked = separated(AccountKeywords, described)
+        return cls.about([Release.of(sampler, n, **released)], **asked)
+
+    @classmethod
+    def about(cls, releases: Sequence[Release], **asked: Unpack[WidthKeywords]) -> Question:
+        """The question about these releases, with the options of `DEFAULT` that are not given."""
+        check_names(asked, WidthKeywords)
+        return replace(DEFAULT, releases=releases, **asked)
+
+    def __post_init__(self) -> None:
+        if self.width is not None:
+            object.__setattr__(self, "width", checks.real("width", self.width, above=0))
+        work.effort(self.effort)
+
     @property
-    def first(self) -> Question:
-        """The question for the first bound."""
-        return replace(self, quick=True)
+    def budget(self) -> float:
+        """The effort as a number: infinite where none is the limit."""
+        return work.effort(self.effort)
 
     def metered(self) -> AbstractContextManager[None]:
         """Count the work of the question, which ends with its budget."""
-        return work.metered(work.effort(self.effort), self.time_limit)
+        return work.metered(self.budget, self.time_limit)
 
     @contextmanager
     def proof(self) -> Iterator[Proof]:
@@ -193,15 +227,60 @@ class Question:
             return answers(proof, self, epsilon, delta)
 
 
+DEFAULT = Question(())
+"""The options that a question has unless its caller names others."""
+
+
+def separated(
+    kind: type[QuestionKeywords], keywords: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Separate the keywords that describe releases from the options of the question.
+
+    Parameters
+    ----------
+    kind : type
+        All keywords that a function takes.
+    keywords : mapping
+        Those that its caller gave.
+
+    Raises
+    ------
+    TypeError
+        For any others, with the nearest name.
+    """
+    check_names(keywords, kind)
+    of_question = WidthKeywords.__annotations__
+    released = {name: value for name, value in keywords.items() if name not in of_question}
+    asked = {name: value for name, value in keywords.items() if name in of_question}
+    return released, asked
+
+
+def check_names(keywords: Mapping[str, Any], kind: type[Any]) -> None:
+    """Raise TypeError, which suggests the nearest name, for a keyword that is not in `kind`."""
+    known = kind.__annotations__
+    for name in keywords:
+        if name not in known:
+            near = checks.nearest(name, sorted({*known, "epsilon", "delta"} - {name}))
+            raise TypeError(f"unexpected keyword {name!r}; {near}")
+
+
+def with_tight(question: Question, tight: bool | None) -> Question:
+    """The question with the deprecated option `tight` taken into account, if it is given."""
+    if tight is None:
+        return question
+    warnings.warn(TIGHT_GOES, DeprecationWarning, stacklevel=3)
+    return replace(question, quick=not tight)
+
+
 def answers(source: Proof | _PaperPair, question: Question, epsilon: Any, delta: Any) -> Account:
-    """The account of one target; of an array of them, with the ends in its shape."""
+    """Return the account of one target, or of an array of them, with ends of its shape."""
     width = question.width
 
     def accounts_of(targets: Sequence[Target]) -> list[Account]:
         if isinstance(source, _PaperPair):
             return source.accounts(targets)
         refinement = AccountRefinement(source, question.width, question.quick)
-        return refinement.accounts(targets, work.effort(question.effort))
+        return refinement.accounts(targets, question.budget)
 
     limits: dict[str, Any] = {"width": source.width if width is None else width}
     name, asked = ("epsilon", epsilon) if delta is None else ("delta", delta)
@@ -222,7 +301,7 @@ def answers(source: Proof | _PaperPair, question: Question, epsilon: Any, delta:
         min(accounts, key=lambda answer: answer.width_met),
         lower=lower.reshape(values.shape),
         upper=upper.reshape(values.shape),
-        # one number is what all of them bracket, or none
+        # exact only if all of them are
         kind=next((answer.kind for answer in accounts if answer.kind != "exact"), accounts[0].kind),
         pair=joined(answer.pair for answer in accounts),
         lower_pair=joined(answer.lower_pair for answer in accounts),
@@ -235,7 +314,7 @@ def answers(source: Proof | _PaperPair, question: Question, epsilon: Any, delta:
 
 
 class _PaperPair:
-    """What the papers' pair gives, from both sides (must, Section 3.4 and Sections S5 and S6 of its
+    """Bounds on the value of the papers' pair (must, Section 3.4 and Sections S5 and S6 of its
     supplement)."""
 
     width = 1e-3

@@ -1,7 +1,7 @@
-"""Which subsampling scheme needs the least noise for a target, and what each of them costs.
+"""Recommendation of the subsampling scheme that needs the least noise for a target.
 
-`recommend` asks `needed` (`fast_search`) for the noise of every scheme, within its share of the
-work, and puts what follows from the numbers in words.
+`recommend` searches for the noise of every scheme (`fast_search.needed`), each with a share of the
+effort, and explains the ranking in words.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 from dpsub import checks
 from dpsub.accounting.engine import work
@@ -18,6 +18,11 @@ from dpsub.accounting.engine.pairs import MIN_SCALE
 from dpsub.accounting.questions import words
 from dpsub.accounting.questions.fast_search import Needed, first_needed, needed, tightened
 from dpsub.accounting.questions.proof import Proof
+from dpsub.accounting.questions.question import (
+    Question,
+    QuickKeywords,
+    check_names,
+)
 from dpsub.accounting.questions.search import Goal
 from dpsub.accounting.release import Group, Release, group_text
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
@@ -44,7 +49,7 @@ _ACCURACY = 3e-3
 _SHOWN = 4  # ratios of other schemes in a few words
 # of the budget, for a first look at each scheme, and of what is left, for the next one that is open
 _FIRST_SHARE, _NEXT_SHARE = 1 / 48, 2 / 3
-_EFFORT = 4.0  # for a dozen schemes together
+_EFFORT = 4.0  # for a dozen schemes together, times that of one question
 _FIRST_ENDS = "First ends, docs/proofs/first_ends.md"
 _EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
 # relative, what is added to a noise that is proved, and taken from a refuted one, before both are
@@ -54,7 +59,7 @@ _PRINTED = 5e-5
 
 @dataclass(frozen=True)
 class SchemeNoise:
-    """What one scheme needs and costs.
+    """The noise that one scheme needs, and its costs.
 
     Attributes
     ----------
@@ -99,7 +104,7 @@ class SchemeNoise:
 
 @dataclass(frozen=True)
 class Recommendation(words.ShortText):
-    """Schemes by the noise that is proved for them.
+    """Schemes ranked by the noise that is proved for them.
 
     Attributes
     ----------
@@ -122,7 +127,7 @@ class Recommendation(words.ShortText):
     group : int or tuple of int
         Number of records that one unit of privacy holds.
     elsewhere : mapping
-        The relations under which schemes have a theorem that have none under this one, by name.
+        For the names of schemes without a theorem under this relation, those with one.
     """
 
     schemes: tuple[SchemeNoise, ...]
@@ -184,11 +189,8 @@ def recommend(
     epochs: int,
     epsilon: float,
     delta: float,
-    adjacency: str = "add_remove",
     group: Group = 1,
-    effort: float | None = _EFFORT,
-    time_limit: float | None = None,
-    quick: bool = False,
+    **asked: Unpack[QuickKeywords],
 ) -> Recommendation:
     """Say which subsampling scheme needs the least noise for a target, by what is proved, and what
     each costs.
@@ -234,12 +236,16 @@ def recommend(
     """
     epsilon = checks.real("epsilon", epsilon, above=0)
     delta = checks.real("delta", delta, above=0, below=1)
-    adjacency = relation_named(adjacency)
+    check_names(asked, QuickKeywords)
+    asked.setdefault("adjacency", str(Relation.ADD_REMOVE))
+    asked.setdefault("effort", _EFFORT * Question.about(()).budget)
+    question = Question.about((), **asked)
+    adjacency = relation_named(question.adjacency)
     n = checks.integer("n", n, at_least=1)
     m = checks.integer("batch_size", batch_size, at_least=1, at_most=n, at_most_name="n")
     epochs = checks.integer("epochs", epochs, at_least=1)
     goal = Goal(epsilon, delta, adjacency, _ACCURACY)
-    with work.metered(work.effort(effort), time_limit):
+    with question.metered():
         trainings = dict(_releases(n, m, epochs, group))
         proved, left_out = _first_bounds(trainings, goal)
         if not proved:
@@ -247,13 +253,13 @@ def recommend(
                 "no scheme was proved to meet the target; poisson was left out because "
                 f"{left_out['poisson']}"
             )
-        proved = _closer(proved, goal, quick=quick)
+        proved = _closer(proved, goal, quick=question.quick)
     schemes = _ranked(proved, m)
     least = schemes[0].noise_multiplier
     # what no attack refutes may need as little as the first, whose noise alone is known to do
     even = tuple(other.name for other in schemes[1:] if other.refuted < least)
     reasons = _reasons(schemes, even, left_out)
-    question = (
+    target = (
         f"epsilon {words.near(epsilon)} at delta {words.near(delta)}, "
         f"{words.plural(epochs, 'epoch')} of batches of {m:,} out of {n:,} records"
         f"{group_text(group)}"
@@ -269,7 +275,7 @@ def recommend(
         left_out,
         least / m,
         reasons,
-        question,
+        target,
         str(adjacency),
         group,
         elsewhere,

@@ -1,5 +1,8 @@
-"""How the ends of an account are brought together: by finer grids, by the game of the adaptive
-adversary, and by more and more work, until their width is met; and why they are not closer."""
+"""Refinement of an account: its ends are brought together until they are as close as requested.
+
+This takes finer grids and the game of the adaptive adversary, with more and more work; the account
+says why its ends are not closer.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ _BY_GAME = "the game over v, v' and the replaced vectors, with such choices grou
 
 @dataclass(frozen=True)
 class AccountRefinement:
-    """The accounts of a proof, with ends that are brought together.
+    """Computes accounts of a proof whose ends are as close as requested.
 
     Attributes
     ----------

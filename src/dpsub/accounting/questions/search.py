@@ -1,8 +1,8 @@
-"""Noise, number of steps or sample size that is proved to meet a target (epsilon, delta).
+"""Searches for the noise, number of steps or sample size that is proved to meet (epsilon, delta).
 
-The returned number was itself evaluated, and its upper bound on epsilon is at most the target;
-monotonicity of the bounds is used to find it, never to certify it
-(docs/proofs/numerics.md, "Calibration").
+The number that is returned was itself evaluated: its upper bound on epsilon is at most the target.
+That bounds are monotone helps to find it, and is not needed to prove it (docs/proofs/numerics.md,
+"Calibration").
 
 The questions come first: `calibrate`, `largest_steps`, `largest_sample`. Each states a `Goal` and
 `Candidates`, releases that differ in one number, and leaves the rest to a `Search`. There are two
@@ -28,7 +28,7 @@ from dpsub.accounting.engine.composition import Composition
 from dpsub.accounting.engine.pairs import MIN_SCALE
 from dpsub.accounting.engine.roots import Axis, SafeRoot, safe_root
 from dpsub.accounting.engine.work import OutOfWorkError
-from dpsub.accounting.questions import words
+from dpsub.accounting.questions import hooks, words
 from dpsub.accounting.questions.account import (
     WIDTH_MISSED,
     WIDTH_REASONS,
@@ -37,9 +37,15 @@ from dpsub.accounting.questions.account import (
     stopped_by,
 )
 from dpsub.accounting.questions.proof import Proof
-from dpsub.accounting.questions.question import first_bound_only
+from dpsub.accounting.questions.question import (
+    Question,
+    QuestionKeywords,
+    QuickKeywords,
+    separated,
+    with_tight,
+)
 from dpsub.accounting.questions.refinement import AccountRefinement
-from dpsub.accounting.release import CalibratedKeywords, Group, MechanismKeywords, Release
+from dpsub.accounting.release import CalibratedKeywords, MechanismKeywords, Release
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
@@ -47,8 +53,6 @@ from dpsub.sampling.schedules import Schedule
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from dpsub.accounting.questions.statement import Statement
 
 MOST_NOISE = 1e4
 """Largest noise multiplier that is tried."""
@@ -76,7 +80,7 @@ refuted."""
 
 @dataclass(frozen=True)
 class Calibration(words.ShortText, words.OnAccount):
-    """A safe noise multiplier, and the noise that an attack refutes.
+    """A noise multiplier that is proved to meet a target, and one that an attack refutes.
 
     `theorem`, `lower_theorem`, `relative_width`, `width_met` and `width_reason` are those of the
     account.
@@ -92,8 +96,8 @@ class Calibration(words.ShortText, words.OnAccount):
         Number of upper bounds computed to full accuracy.
     account : Account
         At this noise and the target delta. Its `width_met` says whether the noise is as close as
-        requested to one that is not proved and, where an attack is known to fall short of the
-        proof, within 3 % of one that is refuted; if not, `width_reason` says why.
+        requested to one that is not proved and, unless both ends are about one number, within 3 %
+        of one that is refuted; if not, `width_reason` says why.
     target : float
         The epsilon of the target.
     """
@@ -113,16 +117,15 @@ class Calibration(words.ShortText, words.OnAccount):
         """The answer in a few words, as `print` shows it."""
         return words.calibration_text(self.noise_multiplier, self.refuted, self.account)
 
-    def statement(self, clip: float | str = "C") -> Statement:
+    def statement(self, clip: float | str = "C") -> words.Statement:
         """That of the account with this noise; see `Account.statement`."""
         return self.account.statement(clip)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the noise over the batch size, for as many records in all, and write the picture if
         a path is given; errors as of `Account.plot`."""
-        from dpsub.accounting.questions import plot
-
-        return plot.drawn(plot.noise_figure, self, path)
+        figure: Figure = hooks.plot(self, path)
+        return figure
 
 
 @dataclass(frozen=True)
@@ -153,19 +156,24 @@ class Largest(words.OnAccount):
     account: Account
 
 
+class CalibrateKeywords(QuickKeywords, CalibratedKeywords, total=False):
+    """Releases whose noise is searched for, and how bounds on them are asked for."""
+
+
+class LargestKeywords(QuestionKeywords, MechanismKeywords, total=False):
+    """The mechanism of releases whose number or sample is searched for, and how bounds on them are
+    asked for."""
+
+
 def calibrate(
     sampler: Sampler | Schedule | Release,
     n: int | None = None,
     *,
     epsilon: float,
     delta: float,
-    adjacency: str | None = None,
     accuracy: float = _ACCURACY,
-    effort: float | None = work.EFFORT,
-    time_limit: float | None = None,
-    quick: bool = False,
     tight: bool | None = None,
-    **described: Unpack[CalibratedKeywords],
+    **described: Unpack[CalibrateKeywords],
 ) -> Calibration:
     """Find a noise multiplier for which the releases are proved (epsilon, delta)-DP.
 
@@ -211,11 +219,12 @@ def calibrate(
     >>> calibration.refuted < calibration.noise_multiplier    # refuted at this and less
     True
     """
-    release = Release.to_calibrate(sampler, n, **described)
-    quick = first_bound_only(quick, tight)
-    goal = Goal(epsilon, delta, adjacency, accuracy)
-    with work.metered(work.effort(effort), time_limit):
-        return least_noise(release, (), goal, quick)
+    released, asked = separated(CalibrateKeywords, described)
+    release = Release.to_calibrate(sampler, n, **released)
+    question = with_tight(Question.about([release], **asked), tight)
+    goal = Goal(epsilon, delta, question.adjacency, accuracy)
+    with question.metered():
+        return least_noise(release, (), goal, question.quick)
 
 
 def least_noise(
@@ -256,11 +265,8 @@ def largest_steps(
     noise_multiplier: float | None = None,
     epsilon: float,
     delta: float,
-    adjacency: str | None = None,
     accuracy: float = _ACCURACY,
-    effort: float | None = work.EFFORT,
-    time_limit: float | None = None,
-    **described: Unpack[MechanismKeywords],
+    **described: Unpack[LargestKeywords],
 ) -> Largest:
     """Find how many releases, or epochs of a schedule, are proved (epsilon, delta)-DP together.
 
@@ -279,9 +285,11 @@ def largest_steps(
     ArgumentError, UnsupportedError, NumericalError
         As `dpsub.calibrate`; UnsupportedError if a single release exceeds the target.
     """
-    release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, **described)
-    goal = Goal(epsilon, delta, adjacency, accuracy)
-    with work.metered(work.effort(effort), time_limit):
+    released, asked = separated(LargestKeywords, described)
+    release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, **released)
+    question = Question.about([release], **asked)
+    goal = Goal(epsilon, delta, question.adjacency, accuracy)
+    with question.metered():
         return most_steps(release, (), goal)
 
 
@@ -316,13 +324,8 @@ def largest_sample(
     epsilon: float,
     delta: float,
     steps: int = 1,
-    adjacency: str | None = None,
-    mechanism: str = "gaussian",
-    denominator: str = "fixed",
-    group: Group = 1,
     accuracy: float = _ACCURACY,
-    effort: float | None = work.EFFORT,
-    time_limit: float | None = None,
+    **described: Unpack[LargestKeywords],
 ) -> Largest:
     """Find how large a sample may be for the releases to be proved (epsilon, delta)-DP together.
 
@@ -340,15 +343,17 @@ def largest_sample(
         As in `largest_steps`; it raises the same errors.
     """
     least = 1.0 if whole else _LEAST_RATE
-    release = Release(make(least), n, noise_multiplier, steps, mechanism, denominator, group=group)
-    goal = Goal(epsilon, delta, adjacency, accuracy)
+    released, asked = separated(LargestKeywords, described)
+    release = Release(make(least), n, noise_multiplier, steps, **released)
+    question = Question.about([release], **asked)
+    goal = Goal(epsilon, delta, question.adjacency, accuracy)
     # epsilon of Gaussian releases is about rate times this over the noise
     per_rate = 2 * math.sqrt(2 * release.steps * math.log(1.25 / delta))
     rate = 0.7 * goal.epsilon * release.noise_multiplier / per_rate
     name = "a batch size" if whole else "a rate"
     axis = Axis(name, least, most, rising=True, whole=whole)
     candidates = Candidates(lambda size: [replace(release, sampler=make(size))], axis, goal)
-    with work.metered(work.effort(effort), time_limit):
+    with question.metered():
         return _largest(candidates, rate * (n or 1) if whole else rate)
 
 
@@ -549,7 +554,7 @@ class FullSearch(Search):
             both = self.candidates.proof(proved.safe).account(self.goal.target)
             # the upper end is computed again, for which less work may be left than the search had
             both = replace(both, lower=min(both.lower, account.upper))
-            # whether both ends are sharp is what is said of the answer
+            # the answer says whether both ends are sharp
             account = replace(closest(account, both), width_met=both.width_met)
         if not account.width_met:
             is_stopped = self.out_of_work is not None or work.refusals() > before

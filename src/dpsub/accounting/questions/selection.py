@@ -1,4 +1,4 @@
-"""Private selection: what choosing the best of a random number of runs costs.
+"""Private selection: the privacy cost of releasing the best of a random number of runs.
 
 Each run is a whole training on the same records, and the best one by a score that is part of its
 output is released. The bound takes the whole privacy curve of one run (docs/proofs/selection.md).
@@ -7,27 +7,29 @@ output is released. The bound takes the whole privacy curve of one run (docs/pro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Unpack
+from typing import NoReturn, Unpack
 
 import numpy as np
 
 from dpsub import checks
 from dpsub.accounting.engine import work
-from dpsub.accounting.questions import words
+from dpsub.accounting.questions import hooks, words
 from dpsub.accounting.questions.account import Account, crossed, joined
 from dpsub.accounting.questions.export import ComposedLaw, laws_of
-from dpsub.accounting.questions.question import Question
+from dpsub.accounting.questions.question import (
+    Question,
+    QuickKeywords,
+    check_names,
+    separated,
+)
 from dpsub.accounting.release import Release, ReleaseKeywords
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
-
-if TYPE_CHECKING:
-    from dpsub.accounting.questions.statement import Statement
 
 DISTRIBUTIONS = ("geometric", "logarithmic", "negative_binomial", "poisson", "fixed")
 """Laws of the number of runs."""
@@ -233,12 +235,9 @@ class Selection(Account):
             "ask dpsub.account about a run"
         )
 
-    def statement(self, clip: float | str = "C") -> Statement:
+    def statement(self, clip: float | str = "C") -> words.Statement:
         """As that of an account, with the number of runs; its trade-off and mu are not known."""
-        # what is made of answers stands above this module
-        from dpsub.accounting.questions.statement import statement_of
-
-        return statement_of(self, clip, selected=str(self.runs))
+        return hooks.statement(self, clip, selected=str(self.runs))
 
     def plot(self, path: str | Path | None = None) -> NoReturn:
         """Refuse: the picture of an account is about one run."""
@@ -257,6 +256,10 @@ class Selection(Account):
         return words.Text(title, words.account_lines(self))
 
 
+class SelectKeywords(QuickKeywords, ReleaseKeywords, total=False):
+    """One run, and how bounds on the best of several are asked for."""
+
+
 def select(
     sampler: Sampler | Schedule | Release,
     n: int | None = None,
@@ -266,11 +269,7 @@ def select(
     shape: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
-    adjacency: str | None = None,
-    effort: float | None = None,
-    time_limit: float | None = None,
-    quick: bool = False,
-    **described: Unpack[ReleaseKeywords],
+    **described: Unpack[SelectKeywords],
 ) -> Selection:
     """Bound delta at `epsilon`, or epsilon at `delta`, of the best of a random number of runs.
 
@@ -284,8 +283,8 @@ def select(
     epsilon, delta : float
         Exactly one: epsilon in nats, >= 0; delta in (0, 1).
     effort, time_limit : float, optional
-        As in `dpsub.account`, with NumericalError where they do not suffice: there is one grid, and
-        nothing to refine.
+        As in `dpsub.account`, by default without limit: there is one grid, and nothing to refine,
+        so that NumericalError says where they do not suffice.
     quick : bool
         A coarser grid, whose ends are farther apart.
 
@@ -307,15 +306,24 @@ def select(
     >>> best.kind, once.upper < best.lower < best.upper < 3 * once.upper
     ('bounds', True)
     """
-    release = Release.of(sampler, n, **described)
-    question = Question([release], adjacency, None, effort, time_limit, quick)
-    return select_of(question, NumberOfRuns(distribution, runs_mean, shape), epsilon, delta)
+    released, asked = separated(SelectKeywords, described)
+    release = Release.of(sampler, n, **released)
+    runs = NumberOfRuns(distribution, runs_mean, shape)
+    return select_of([release], runs, epsilon, delta, **asked)
 
 
 def select_of(
-    question: Question, runs: NumberOfRuns, epsilon: float | None, delta: float | None
+    releases: Sequence[Release],
+    runs: NumberOfRuns,
+    epsilon: float | None,
+    delta: float | None,
+    **asked: Unpack[QuickKeywords],
 ) -> Selection:
     """The best of several runs. Each run makes all these releases."""
+    check_names(asked, QuickKeywords)
+    # on one grid a budget that does not suffice leaves no answer: none unless it is asked for
+    asked.setdefault("effort", None)
+    question = Question.about(releases, **asked)
     if (epsilon is None) == (delta is None):
         got = "neither" if epsilon is None else "both"
         raise ArgumentError(f"exactly one of epsilon and delta is needed, got {got}; give one")
@@ -371,7 +379,8 @@ def _released_all(
     together = [
         replace(release, steps=release.steps * int(runs.mean)) for release in question.releases
     ]
-    answer = replace(question.first, releases=together, effort=None).account(epsilon, delta)
+    first = replace(question, releases=together, effort=None, quick=True)
+    answer = first.account(epsilon, delta)
     return float(answer.upper)
 
 
@@ -410,7 +419,7 @@ class _UpperEnd:
     def _lines(self, infinity: float, runs: NumberOfRuns) -> None:
         """The upper envelope of the lines f'(U(x)) y - f'(x) over the cells of ranks x: their
         slopes and intercepts, and the y at which one follows another."""
-        # 1 - x, in which small ones are what matters most
+        # 1 - x, where small ones matter most
         ends = np.unique(
             np.concatenate(
                 [

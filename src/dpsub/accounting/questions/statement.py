@@ -1,29 +1,27 @@
 """Statements: the sentence and the table of an answer for a paper, a model card or a registry of
 deployments.
 
-Fields that the Differential Privacy Deployments Registry (registry.opendp.org) has too are called
-as there.
+Fields have the names of the Differential Privacy Deployments Registry (registry.opendp.org), where
+it has them, too.
 """
 
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import math
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.account import Account, joined
 from dpsub.accounting.questions.curve import curve_of
 from dpsub.accounting.questions.question import Question
 from dpsub.accounting.questions.words import (
+    Statement,
     delta_of_one_record,
     down,
     near,
@@ -36,7 +34,6 @@ from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.relations import Relation
 
-_COLUMNS = 100
 _SPELLED = 2  # kinds of releases that a sentence can hold
 _POINTS = 16  # epsilons of the curve from which a trade-off is taken
 _EFFORT = 1.0  # for that curve
@@ -53,35 +50,6 @@ _CHANGES = {
     Relation.ZERO_OUT: "zeroing-out of {unit}",
 }
 _NOISE = {"gaussian": "Gaussian noise of standard deviation", "laplace": "Laplace noise of scale"}
-
-
-@dataclass(frozen=True)
-class Statement:
-    """What to write where a guarantee is published.
-
-    Attributes
-    ----------
-    sentence : str
-        The guarantee, for a text.
-    fields : dict
-        The same as a table, ready for JSON or YAML: numbers that are guaranteed are rounded up,
-        those of attacks down.
-    """
-
-    sentence: str
-    fields: dict[str, Any]
-
-    def __str__(self) -> str:
-        rows = [f"| {name} | {value} |" for name, value in self.fields.items()]
-        table = ["| field | value |", "|---|---|", *rows]
-        return "\n".join([textwrap.fill(self.sentence, _COLUMNS), "", *table])
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th>{html.escape(name)}</th><td>{html.escape(str(value))}</td></tr>"
-            for name, value in self.fields.items()
-        )
-        return f"<p>{html.escape(self.sentence)}</p><table>{rows}</table>"
 
 
 def statement_of(
@@ -139,11 +107,11 @@ def statement_of(
         f"{account.quantity}_lower": float(down(account.lower)),
         "width": percent(account.relative_width),
         "kind": account.kind,
-        "mechanisms": _joined(_mechanism(release, clip, norm) for release in releases),
+        "mechanisms": joined(_mechanism(release, clip, norm) for release in releases),
         "theorem": account.theorem,
         "lower_theorem": account.lower_theorem,
         "width_reason": account.width_reason,
-        "sampler": _joined(described(release.sampler, release.n) for release in releases),
+        "sampler": joined(described(release.sampler, release.n) for release in releases),
         "selection": f"the best of {selected} is released" if selected else "",
         "steps": _single([release.steps for release in releases]),
         "noise_multiplier": _single([release.noise_multiplier for release in releases]),
@@ -267,7 +235,3 @@ def _trade_off(
 def _single(values: list[Any]) -> Any:
     """One value, or all of them in their order."""
     return values[0] if len(values) == 1 else ", ".join(map(near, values))
-
-
-def _joined(phrases: Any) -> str:
-    return "; ".join(dict.fromkeys(phrases))

@@ -1,8 +1,8 @@
 """Answers in words: a title and a few lines each, the same in Python, in a notebook and on the
 command line.
 
-Numbers are rounded to their safe side: whoever copies one may rely on it. Longer texts, with
-conditions and data sets, are those of `dpsub ... --explain`.
+Numbers are rounded to their safe side, so that a copied one still holds. The command line has
+longer texts, with conditions and data sets (`dpsub ... --explain`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Line = tuple[str, "str | Sequence[str]"]
 """A name and its value; several values stand below each other."""
 _DIGITS = 6
-_COLUMNS = 116
+_COLUMNS, _STATEMENT_COLUMNS = 116, 100
 _KINDS = {
     "exact": "exact up to this width",
     "bounds": "bounds: the upper end is proved, an attack attains the lower one",
@@ -118,8 +118,37 @@ class Text(NamedTuple):
         return f"<p>{html.escape(self.title)}</p>\n<table>\n{chr(10).join(rows)}\n</table>"
 
 
+@dataclass(frozen=True)
+class Statement:
+    """The text to publish with a guarantee.
+
+    Attributes
+    ----------
+    sentence : str
+        The guarantee, for a text.
+    fields : dict
+        The same as a table, ready for JSON or YAML: numbers that are guaranteed are rounded up,
+        those of attacks down.
+    """
+
+    sentence: str
+    fields: dict[str, Any]
+
+    def __str__(self) -> str:
+        rows = [f"| {name} | {value} |" for name, value in self.fields.items()]
+        table = ["| field | value |", "|---|---|", *rows]
+        return "\n".join([textwrap.fill(self.sentence, _STATEMENT_COLUMNS), "", *table])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(str(value))}</td></tr>"
+            for name, value in self.fields.items()
+        )
+        return f"<p>{html.escape(self.sentence)}</p><table>{rows}</table>"
+
+
 class ShortText:
-    """What `print` and a notebook show of an answer."""
+    """Mixin of answers with a short text for `print` and for notebooks."""
 
     @abstractmethod
     def text(self) -> Text:
@@ -138,7 +167,7 @@ class _HasAccount(Protocol):
 
 
 class OnAccount:
-    """An answer that rests on an account, `account`, and says the same of its ends."""
+    """Mixin of answers that have an `account`, whose theorems and width they repeat."""
 
     @property
     def theorem(self: _HasAccount) -> str:

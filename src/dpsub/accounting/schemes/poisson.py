@@ -32,7 +32,8 @@ def poisson(release: Release, relation: Relation) -> Case:
 
 def poisson_case(release: Release, relation: Relation, rate: float) -> Case:
     """The case of a record that is in one step with probability `rate`, independently of all
-    others: Theorem 1, for Laplace noise by section 3.7, under zero_out by section 3.9."""
+    others: Theorem 1, also for Laplace noise (docs/proofs/laplace.md) and under zero_out
+    (docs/proofs/zero_out.md)."""
     is_laplace = release.mechanism == "laplace"
     if is_laplace:
         event, proved, sensitivity = _laplace(release, relation, rate)
@@ -83,7 +84,8 @@ def _gaussian(release: Release, relation: Relation, rate: float) -> tuple[Event,
 
 
 def _laplace(release: Release, relation: Relation, rate: float) -> tuple[Event, str, str]:
-    """The same for scalar Laplace noise, for which Theorem 1 also holds (section 3.7)."""
+    """The same for scalar Laplace noise, for which Theorem 1 holds, too
+    (docs/proofs/laplace.md)."""
     # the noise that few ask for: those who do not need not load it
     from dpsub.accounting.engine.laplace_pairs import (
         LaplaceEvent,

@@ -65,8 +65,8 @@ def without_replacement(release: Release, relation: Relation) -> Case:
 
 def _replaced(release: Release, chain: Chain) -> Case:
     """Theorem 2: the profile q G(lift(a, q), 2 / s), which fillers at -C attain in one step. At
-    more steps no data sets have it in both directions, so the game of section 4.1 is what brings
-    the ends together."""
+    more steps no data sets have it in both directions, and the game brings the ends together
+    (docs/proofs/without_replacement.md)."""
     s, law = release.noise_multiplier, law_of(chain)
     # fillers at -C are 2 C from the record: in their units the noise multiplier is s / 2
     filler = FillerPair(law, s / 2)
@@ -150,8 +150,8 @@ def _zeroed_played(chain: Chain, s: float) -> StepAttack:
 
 
 def _laplace(release: Release, relation: Relation, chain: Chain) -> Case:
-    """Scalar Laplace noise: Theorems 2 and 9 hold with its profile (section 3.7), Theorem 16 with
-    that of Theorem 73."""
+    """Scalar Laplace noise: Theorems 2 and 9 hold with its profile (docs/proofs/laplace.md),
+    Theorem 16 with that of Theorem 73."""
     if relation is Relation.ZERO_OUT:
         return _laplace_zeroed(release, chain)
     if relation is Relation.ADD_REMOVE:
@@ -161,7 +161,7 @@ def _laplace(release: Release, relation: Relation, chain: Chain) -> Case:
 
 def _laplace_replaced(release: Release, chain: Chain) -> Case:
     """No data sets have the profile in both directions, so that more steps are bounds, which the
-    game of section 4.1 brings together with the cells of Theorem 30."""
+    game brings together with the cells of Theorem 30 (docs/proofs/without_replacement.md)."""
     s = release.noise_multiplier
     missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
     pair = LaplacePair(rate, 2 / s, missed=missed)

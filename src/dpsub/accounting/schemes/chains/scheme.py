@@ -78,7 +78,8 @@ def chains(release: Release, relation: Relation) -> Case:
 def _replaced(release: Release, chain: Chain) -> Case:
     """A record replaced: Theorem 4 for one stage, Theorem 6 for several."""
     s, law = release.noise_multiplier, law_of(chain)
-    # one profile serves both directions: a pair of neighbours swapped is one (section 4, remark 3)
+    # one profile serves both directions: a pair of neighbours swapped is one
+    # (docs/proofs/composition.md, remark 3)
     profile = cache(lambda tail: (RememberedProfile(ChainProfile(chain, s, tail)), None))
     if chain.kinds == ("wr",):
         theorem, proved = Theorem("4", "3.4"), "group lemma at Binomial(m, 1/n)"
@@ -239,8 +240,8 @@ def played_at_fillers(chain: Chain, relation: Relation, s: float, group: int = 1
 
 
 def copies_of(chain: Chain) -> Callable[[], Copies] | None:
-    """What the game needs to know of a chain, made when it is called; None where section 4.4 is not
-    about the chain: it is about one stage, or one with replacement after another stage."""
+    """What the game needs to know of a chain, made when it is called; None for other chains than
+    one stage, or one with replacement after another stage (docs/proofs/chains.md)."""
     *before, last = chain.stages
     kinds = [stage.kind for stage in before]
     if kinds == ["wr"] and last.kind == "wr":

@@ -269,7 +269,8 @@ def chain_groups(release: Release, relation: Relation) -> Case:
 
 
 def _replaced(release: Release, chain: Chain, group: int) -> Case:
-    """The bound of section 3.5 for as many marked slots as the unit has records."""
+    """The bound by revealing (docs/proofs/chains.md), for as many marked slots as the unit has
+    records."""
     s, law = release.noise_multiplier, law_of(chain, group)
     curve = _curve_of_one(release, Relation.SUBSTITUTE, group)
 

@@ -6,7 +6,7 @@ data set, and of one that holds another record. No three vectors spread X - a X'
 here, which has the positive part of one triple and the negative part of another.
 
 The mean of the positive part of a sum is one of tilted transforms, whose windows are not cut: what
-comes round only adds (section 7, "Differences").
+comes round only adds (docs/proofs/numerics.md, "Differences").
 """
 
 from __future__ import annotations

@@ -129,8 +129,8 @@ def shuffling(release: Release, relation: Relation) -> Case:
 def _attacks(
     steps: int, relation: Relation, s: float, in_steps: float
 ) -> tuple[tuple[Event, ...], tuple[AttackChoice, ...]]:
-    """Lower ends of section 4.3: events that data sets attain, and these data sets; the record is
-    in a step with the chance `in_steps`."""
+    """Lower ends (docs/proofs/shuffling.md): events that data sets attain, and these data sets; the
+    record is in a step with the chance `in_steps`."""
     at_fillers = Neighbours(1.0, OTHER[relation], -1.0)
     among_zeros = Neighbours(1.0, OTHER[relation], 0.0)
     is_replaced = relation is Relation.SUBSTITUTE

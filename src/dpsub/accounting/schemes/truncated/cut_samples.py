@@ -258,7 +258,7 @@ class _Merged:
 
 def _weighted(weights: tuple[float, float], parts: tuple[Profile, Profile]) -> RememberedProfile:
     """The mean of what holds with room and in a full sample; the error of both probabilities is
-    charged (section 7)."""
+    charged (docs/proofs/numerics.md)."""
     room, full = weights
     with_room, in_full = parts
     return RememberedProfile(
