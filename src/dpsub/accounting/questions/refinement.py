@@ -218,9 +218,10 @@ class AccountRefinement:
                 game.cells(), steps, spread, self.proof.games, reasons, values, self.proof.searches
             )
             # closer ends may ask for a smaller width
-            while ends.is_wide and not reasons:
-                lower, upper = float(ends.account.lower), float(ends.account.upper)
-                played.answer(ends.asked, lower, upper)
+            before = math.inf
+            while ends.is_wide and not reasons and ends.account.upper < before:
+                before = float(ends.account.upper)
+                played.answer(ends.asked, float(ends.account.lower), before)
                 ends.tighten(values, self.proof.cases[0])
         ends.reason = WIDTH_REASONS[reasons[-1] if reasons else "effort"]
         return values
