@@ -135,9 +135,12 @@ LEFT_OVER = re.compile(r"[\\&$]")
 """What stays in the text of a formula if a command in it is unknown."""
 WITH_LIMITS = {"∑", "∏", "sup", "inf", "max", "min", "lim"}
 TIGHT = {"|", "/"}
+CAPITALS = set("ΓΔΘΛΞΠΣΦΨΩ")
+BESIDE = re.compile(r'([^\s<>]*)<span class="math">(.*?)</span>([^\s<>]*)')
+"""A formula in a line of text, and what stands at it without a space."""
 BREAKS = set("=≤≥<>≠∼→∈↦,;+−")
 """Operators after which a formula in a line of text may go on in the next line."""
-SIGNS, PRIMES, OPENING = set("+−"), set("′″‴"), set("([{")
+SIGNS, PRIMES, OPENING, CLOSING = set("+−"), set("′″‴"), set("([{"), set(")]}")
 NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'
 """Pages in HTML go without it."""
 
@@ -206,6 +209,14 @@ def as_browsers_read(formula: Any) -> None:
             one.text = "∗"  # the other star is a raised one already
         if one.text in TIGHT:
             one.attrib.update(lspace="0", rspace="0")
+        if one.text == ";":
+            one.tag = "mo"
+            one.attrib.update(lspace="0", rspace="0.17em")
+        if one.text == "~":
+            one.tag, one.text = "mo", "∼"
+            one.attrib.update(lspace="0.28em", rspace="0.28em")
+        if one.tag == "mi" and one.text in CAPITALS:
+            one.set("mathvariant", "normal")  # a letter alone is slanted otherwise
         if one.tag in ("msup", "msubsup") and one[-1].text in PRIMES:
             base, *below, prime = one  # a prime is raised by itself
             prime.tag = "mo"
@@ -225,7 +236,8 @@ def space(row: Any) -> None:
         opening = before.text == "|" and bars % 2
         if one.text in SIGNS and (before.text in BREAKS or before.text in OPENING or opening):
             one.set("form", "prefix")
-        apart = (is_name(before) and one.tag != "mo") or (is_name(one) and before.tag != "mo")
+        ends = before.tag != "mo" or before.text in CLOSING
+        apart = (is_name(before) and one.tag != "mo") or (is_name(one) and ends)
         if apart and "mspace" not in (before.tag, one.tag):
             ElementTree.SubElement(row, "mspace", width="0.17em")
         row.append(one)
@@ -266,11 +278,23 @@ def for_all_readers(
 ) -> None:
     """Let the keyboard scroll code that is wider than the page, and tell screen readers the level
     of the captions."""
-    context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    body = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    context["body"] = BESIDE.sub(together, body)
     tree = context.get("furo_navigation_tree", "")
     context["furo_navigation_tree"] = tree.replace(
         'role="heading"', 'role="heading" aria-level="2"'
     )
+
+
+def together(found: re.Match[str]) -> str:
+    """Keep a comma or a bracket on the line of the formula beside it."""
+    before, formula, after = found.groups()
+    parts = formula.split("<wbr>")
+    parts[0] = before + parts[0]
+    parts[-1] += after
+    kept = [f'<span style="white-space: nowrap">{part}</span>' for part in parts]
+    shown = kept if before or after else parts
+    return f'<span class="math">{"<wbr>".join(shown)}</span>'
 
 
 def aliases_by_name(*event: Any) -> tuple[str | None, str | None]:

@@ -59,3 +59,17 @@ def test_a_formula_in_a_line_breaks_after_operators_and_not_after_signs() -> Non
     parts = CONF["mathml"]("a - b = -c", False).split("<wbr>")
     assert [re.sub("<[^>]+>", "", part) for part in parts] == ["a−", "b=", "−c"]
     assert CONF["mathml"](r"\sup_x f", True).count("munder") == 2
+
+
+def test_formulas_are_spaced_as_tex_does_it() -> None:
+    assert '<mo lspace="0" rspace="0.17em">;</mo>' in CONF["mathml"]("f(a; b)", True)
+    assert '<mo lspace="0.28em" rspace="0.28em">∼</mo>' in CONF["mathml"](r"x \sim y", True)
+    assert '<mi mathvariant="normal">Φ</mi>' in CONF["mathml"](r"\Phi(x)", False)
+    assert CONF["mathml"](r"(a) \exp(b)", False).count("mspace") == 1
+
+
+def test_a_comma_stays_with_its_formula() -> None:
+    shown = CONF["BESIDE"].sub(CONF["together"], 'at (<span class="math">x=<wbr>y</span>), z')
+    assert re.sub(' style="[^"]*"', "", shown) == (
+        'at <span class="math"><span>(x=</span><wbr><span>y),</span></span> z'
+    )
