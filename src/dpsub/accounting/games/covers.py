@@ -509,10 +509,14 @@ class _Looks:
         law = kernels.masses[kernels.sums.argmax()]
         mean = float(np.einsum("i,i", law, kernels.losses)) / float(law.sum())
         final = snapshots[-1]
-        at_end = min(round(epsilon / kernels.step), final.best.shape[1] - 1)
+        # far out nothing is left of it
+        last = int(np.flatnonzero(final.best.max(axis=0) > 0).max(initial=0))
+        at_end = min(round(epsilon / kernels.step), last)
         # of both orders of the data sets the larger value counts
         order = int(final.best[:, at_end].argmax())
         size = float(final.best[order, at_end])
+        if not size > 0:
+            raise NumericalError("the values of the game underflow")
         rows, best, weights = [], [], []
         for snapshot in snapshots[:-1]:
             left = steps - snapshot.done
