@@ -63,10 +63,10 @@ OF_OTHERS = {"coming-from.md"}
 
 def code_of(page: Path) -> list[str]:
     """Return what a page shows as code: the lines of its blocks, and what stands between
-    backticks."""
-    text = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", page.read_text(encoding="utf-8"))
+    backticks, formulas excepted."""
+    text = re.sub(r"\{\{.*?\}\}|\{%.*?%\}|\$`[^`]+`\$", "", page.read_text(encoding="utf-8"))
     both = re.MULTILINE | re.DOTALL
-    blocks = re.findall(r"^ *```(?!\{|yaml|text|python|toml|json)\w*\n(.*?)^ *```", text, both)
+    blocks = re.findall(r"^ *```(?!\{|yaml|text|python|toml|json|math)\w*\n(.*?)^ *```", text, both)
     indented = re.findall(r"^ {4}(\.venv/bin/.+)$", text, re.MULTILINE)
     lines = [line for block in blocks for line in re.sub(r"\\\n", " ", block).splitlines()]
     spans = re.findall(r"`([^`\n]+)`", re.sub(r"^ *```.*?^ *```", "", text, flags=both))
