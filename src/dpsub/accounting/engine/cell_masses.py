@@ -60,8 +60,8 @@ def rounded_masses(
 ) -> np.ndarray:
     """Masses of a mixture rounded to a side, "upper" or "lower".
 
-    Charged are twice the error of the weights, which covers that of this product, the errors of the
-    masses, and `least` for those that underflow (docs/proofs/numerics.md, "Underflow").
+    The charges are twice the error of the weights, which covers that of this product, the errors of
+    the masses, and `least` for those that underflow (docs/proofs/numerics.md, "Underflow").
     """
     sign = 1 if side == "upper" else -1
     charge = errors + least

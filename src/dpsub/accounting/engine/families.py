@@ -4,7 +4,7 @@ noise whose rate does, by two laws for all of them.
 A cell holds kinds with parameters next to each other. The profile of a step is convex in its rate,
 and in the total variation that its noise leaves: so each kind of a cell lies below the mixture of
 those at the ends of the cell, and above a tangent (docs/proofs/zero_out.md, Theorem 73). Both are
-mixtures of two laws, which one composition takes for every kind (`compose.Blends`), and both are
+mixtures of two laws, which one composition takes for every kind (`fourier.Blends`), and both are
 off by the square of the width of the cell.
 """
 
@@ -106,7 +106,7 @@ class Cell:
         return cls(min(kinds), max(kinds))
 
     def share(self, kind: Kind, side: str) -> float:
-        """Of the upper end in the mixture of both ends, rounded to a side."""
+        """The weight of the upper end in the mixture of both ends, rounded to a side."""
         if self.low == self.high:
             return 0.0
         if self.low.rate == self.high.rate:

@@ -75,7 +75,7 @@ class Blends(NamedTuple):
             )
 
     def tilted(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of both tilted laws, by what their masses were divided by, what a tilted kind has."""
+        """The weights of both tilted laws in a tilted kind, from the logs of their total masses."""
         total = self.log_mean(logs)
         with np.errstate(divide="ignore"):
             of_first = np.exp(np.log1p(-self.share) + logs[self.first] - total)
@@ -220,7 +220,7 @@ def _best_tilt(exponent: Callable[[float], float], unit: float, largest: float) 
 def minimum(
     value: Callable[[float], float], low: float, high: float, accuracy: float
 ) -> tuple[float, float]:
-    """Where a function falls and then rises, by golden sections, and its value there."""
+    """The minimum of a function that falls and then rises, by golden sections: place and value."""
     shrink = (math.sqrt(5) - 1) / 2
     left, right = high - shrink * (high - low), low + shrink * (high - low)
     at_left, at_right = value(left), value(right)
@@ -657,7 +657,7 @@ class ComposedLoss:
 
 
 def _stage_error(size: int) -> float:
-    """Of an entry of a transform of masses of total 1 ("Round-off of the transform")."""
+    """Round-off of an entry of a transform of masses of total 1 ("Round-off of the transform")."""
     return 4 * _EPS * math.log2(size)
 
 
@@ -848,7 +848,7 @@ class TiltedSum:
         return self._untilted(value * np.exp(self.tilt * inside), x)
 
     def sharp(self, epsilon: np.ndarray, share: float) -> np.ndarray:
-        """Where what is charged is at most a share of the bound of delta, shape of `epsilon`."""
+        """Whether the charges are at most a share of the bound of delta, shape of `epsilon`."""
         with np.errstate(over="ignore", invalid="ignore"):
             exponent = self.log_scale - self.tilt * (epsilon - self.offset)
             charged = self._error * np.exp(exponent)

@@ -421,7 +421,8 @@ class FillerPair(_LawPair):
         return t.reshape(x.shape)
 
     def _bracket(self, smallest: float, largest: float) -> tuple[float, float]:
-        """Where R, convex with a slope of at least 1 / s^2, takes values between the two."""
+        """An interval on which R, convex with a slope of at least 1 / s^2, takes all values between
+        the two."""
         # R is convex and rises by at least 1 / s^2: both ends are reached after few steps
         low, high = 0.0, self.deviation
         while self._included(np.array([low]))[0][0] > smallest:
@@ -493,7 +494,7 @@ def _inverted(
     table: np.ndarray,
     slope: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Where an increasing function, tabulated with its slope or without, takes the values `goal`.
+    """Points at which an increasing function, tabulated with or without its slope, equals `goal`.
 
     Interpolation (cubic Hermite where the slope is given), then Newton steps kept in the table's
     cell.

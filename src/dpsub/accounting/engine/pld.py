@@ -6,7 +6,7 @@ e^{epsilon - x}) mass(x) + mass(infinity) is nondecreasing in every mass and los
 composition: every rounding has a safe direction, and total masses need not be exactly 1. From a
 profile to a pair (connect the dots): docs/proofs/composition.md.
 
-Sums of products are `np.einsum` here and in `compose`, `pairs` and `proofs`, not `@`: the threads
+Sums of products are `np.einsum` here and in `fourier`, `pairs` and `profiles`, not `@`: the threads
 of a BLAS take longer to meet than such a sum takes, and its last digits depend on how many there
 are.
 """

@@ -2,9 +2,9 @@
 proved.
 
 B(a; N, j, stages) bounds H_a, a >= 1, between the outputs of the stages for two vectors of N slots
-that differ in j *marked* ones; wanted is B(a; n, 1, all stages). Last stage: the smaller of h_p
-(`GroupLemma`) and of the sum over l >= 1 of p_l G(lift(a, eta), 2 l / s) (Theorem 4), Poisson by
-Theorem 1; earlier stages: Theorem 6. Proofs: docs/proofs/chains.md.
+that differ in j *marked* ones; the profile is B(a; n, 1, all stages). Last stage: the smaller of
+h_p (`GroupLemma`) and of the sum over l >= 1 of p_l G(lift(a, eta), 2 l / s) (Theorem 4), Poisson
+by Theorem 1; earlier stages: Theorem 6. Proofs: docs/proofs/chains.md.
 """
 
 from __future__ import annotations

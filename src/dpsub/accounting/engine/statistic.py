@@ -40,7 +40,7 @@ class Statistic(ABC):
 
     @abstractmethod
     def range(self, tail: float) -> tuple[float, float]:
-        """Where all but about `tail` lies under both: any is valid."""
+        """Limits that hold all but about `tail` of both laws; any limits are valid."""
 
     @property
     def outputs(self) -> Outputs | None:

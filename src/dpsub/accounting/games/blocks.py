@@ -223,7 +223,7 @@ class _Window:
 
     @classmethod
     def of(cls, kernels: Kernels, orders: int, size: int, length: int) -> _Window:
-        """For blocks of up to this length."""
+        """The window for blocks of up to this length."""
         down, up = kernels.reach(length, _ASTRAY)
         near = down if length > 1 else 0
         below = near + kernels.left
@@ -245,12 +245,12 @@ class _Window:
 
     @property
     def inside(self) -> slice:
-        """Of the orders from 1 on."""
+        """The points whose orders are 1 or more."""
         return slice(self.below, self.below + self.size)
 
     @property
     def checked(self) -> slice:
-        """Where the inequalities are."""
+        """The points at which both inequalities are checked."""
         return slice(self.below - self.near, self.below + self.size + self.kernels.right)
 
     def moved(self, spectra: np.ndarray) -> np.ndarray:
@@ -404,7 +404,7 @@ class _Block:
         return best_share * (1 + 8 * _EPS), best_rest * (1 + 8 * _EPS)
 
     def _references(self, transformed: np.ndarray) -> tuple[int, ...]:
-        """Of each order the pair that is chosen most often where A is large."""
+        """For each order, the pair that is chosen most often where A is large."""
         kernels = self.window.kernels
         sums = kernels.sums.reshape(transformed.shape[0], -1)
         pairs = []

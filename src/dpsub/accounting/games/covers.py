@@ -423,7 +423,7 @@ class _CoverSearch:
         return cells
 
     def _looks(self, grid: float) -> _Looks:
-        """Where cells are looked at on the grid of this step."""
+        """The orders at which cells are compared, on the grid of this step."""
         if grid not in self._looked:
             epsilon = self.target.epsilon
             if epsilon is None:

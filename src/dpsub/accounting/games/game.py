@@ -217,8 +217,8 @@ class Copies:
         draws: int,
         missed: float | None = None,
     ) -> Copies:
-        """Of a stage that draws with replacement from the slots of a sample that holds the record
-        with probability `passed` in one of them (Lemma 20)."""
+        """Copies that a stage draws with replacement from the slots of a sample, one of which
+        holds the record with probability `passed` (Lemma 20)."""
         ((weight, law),) = _base_weights(slots, draws, [1])
         ends = _ends_of_bins(weight, law)
         moved = tuple(_moved(weight, law, ends).tolist())
@@ -228,9 +228,9 @@ class Copies:
     def of_draws_of_draws(
         cls, held: np.ndarray, counts_of: Callable[[int], np.ndarray], slots: int, draws: int
     ) -> Copies:
-        """Of a stage that draws with replacement from the slots of such a sample; j of them hold
-        the record with probability held[j]; counts_of(j) is the law of the number of draws of
-        them."""
+        """Copies that a stage draws with replacement from the slots of such a sample: j of them
+        hold the record with probability held[j], and counts_of(j) is the law of the number of
+        draws of those."""
         passed = min(1.0, float(held[1:].sum()) * (1 + _LAW_ERROR))
         shares = held / passed * (1 + 2 * _LAW_ERROR)
         listed = [j for j in range(1, held.size) if shares[j] > _RAREST]
@@ -465,7 +465,7 @@ class GaussianCell(NamedTuple):
     right: float
 
     def cuts(self) -> tuple[list[GaussianCell], list[GaussianCell]]:
-        """Its halves, across either side, as far as they hold triples."""
+        """The halves of the cell, cut across either side, as far as they hold triples."""
         low, high, left, right = self
         half, middle = (low + high) / 2, (left + right) / 2
         by_angle = [GaussianCell(low, half, left, right), GaussianCell(half, high, left, right)]
@@ -608,7 +608,7 @@ class Game:
 
     @property
     def _length(self) -> int:
-        """Of transforms."""
+        """The length of the transforms."""
         points = self._kernels.left + self._size + self._kernels.right
         return int(fft.next_fast_len(points, real=True))
 
@@ -645,7 +645,7 @@ class Kernels:
 
     @cached_property
     def deviation(self) -> float:
-        """Of the law of the largest sum."""
+        """The standard deviation of the law with the largest sum."""
         law = self.masses[self.sums.argmax()] / self.sums.max()
         mean = float(np.einsum("i,i", law, self.losses))
         return math.sqrt(np.einsum("i,i", law, (self.losses - mean) ** 2))

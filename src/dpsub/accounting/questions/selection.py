@@ -236,7 +236,8 @@ class Selection(Account):
         )
 
     def statement(self, clip: float | str = "C") -> words.Statement:
-        """As that of an account, with the number of runs; its trade-off and mu are not known."""
+        """Return the statement of an account, with the number of runs; its trade-off and mu are not
+        known."""
         return hooks.statement(self, clip, selected=str(self.runs))
 
     def plot(self, path: str | Path | None = None) -> NoReturn:

@@ -83,7 +83,7 @@ class Theorem(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As answers cite it."""
+        """The theorem and its page, as answers cite them."""
         name = f"Theorem {self.number}" if self.number.isdigit() else self.number.capitalize()
         return f"{name}, {page_of(self.section)}"
 

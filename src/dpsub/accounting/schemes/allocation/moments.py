@@ -112,7 +112,7 @@ class _Sum:
 
     @cached_property
     def integers(self) -> np.ndarray:
-        """Of the cells that the edges part."""
+        """The integers of the cells between the edges."""
         log_x = self.sigma * self.edges - self.sigma**2 / 2
         first = round(float(np.logaddexp(0.0, math.log(self.c) + log_x[0])) / self.h - 0.5)
         return first + np.arange(self.edges.size + 1)

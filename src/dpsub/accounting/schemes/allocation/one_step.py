@@ -605,7 +605,7 @@ class SumEvent(AttackEvent):
 
     @property
     def edges(self) -> np.ndarray:
-        """Of the number that a step adds, in deviations of its output."""
+        """Where the number that a step adds changes, in deviations of its output."""
         return self._laws.edges
 
     def spread(self) -> float:

@@ -77,7 +77,7 @@ def _theorem(event: Event, k: int, relation: Relation) -> Theorem:
 
 
 def _certified(event: Event) -> tuple[Certified, ...]:
-    """Of k of t steps each proof with its own theorem, the second one as far as it applies."""
+    """The proofs for k of t steps, each with its own theorem; the second one where it applies."""
     if not isinstance(event, SubsetEvent):
         return ()
     theorems = _REVEALED_BLOCKS, _LARGER_BLOCKS

@@ -139,7 +139,7 @@ class GivenSumEvent(AttackEvent):
 
     @property
     def edges(self) -> np.ndarray:
-        """Of the number that a step adds, in deviations of its output."""
+        """Where the number that a step adds changes, in deviations of its output."""
         return self._laws.edges
 
     @property

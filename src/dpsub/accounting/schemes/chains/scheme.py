@@ -1,7 +1,7 @@
 """Samples with replacement, and chains of several stages: a record may occur several times.
 
-Proved by the group lemma at the last stage, the stages before it revealed (docs/proofs/chains.md),
-and under add_remove as in docs/proofs/added_records.md.
+The upper end is the group lemma at the last stage, with the stages before it revealed
+(docs/proofs/chains.md); for add_remove, see docs/proofs/added_records.md.
 """
 
 from __future__ import annotations

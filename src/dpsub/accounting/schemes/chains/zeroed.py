@@ -1,7 +1,7 @@
 """A record that contributes 0, in samples that may hold it several times: both ends of one step.
 
-Proved: Theorem 47, with the stages before the last revealed. Attained: what fillers at -C and a
-record at C give (docs/proofs/zero_out.md).
+The upper end is Theorem 47, with the stages before the last revealed; the lower end is an attack
+with fillers at -C and the record at C (docs/proofs/zero_out.md).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _MINOR, _FEW_ORDERS = 1e-4, 160
 
 
 class _Distances(NamedTuple):
-    """Of one occurrence, over C, how far from the record's vector in the first data set may be: its
-    vector in the second one, and a filler."""
+    """Largest distances, over C, from the record's vector in the first data set: to its vector in
+    the second one, and to a filler."""
 
     other: float
     filler: float

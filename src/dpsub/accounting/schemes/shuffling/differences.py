@@ -5,8 +5,8 @@ X and X' are the likelihood ratios of a step that holds the differing record, as
 data set, and of one that holds another record. No three vectors spread X - a X' more than the law
 here, which has the positive part of one triple and the negative part of another.
 
-The mean of the positive part of a sum is one of tilted transforms, whose windows are not cut: what
-comes round only adds (docs/proofs/numerics.md, "Differences").
+The mean of the positive part of a sum is computed by tilted transforms. Their windows are not cut:
+aliasing can only increase the mean (docs/proofs/numerics.md, "Differences").
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Differences:
 
     @cached_property
     def step(self) -> float:
-        """Of the grid of values."""
+        """The step of the grid of values."""
         return max(self._deviation / self.fineness.cells, self._usual / self.fineness.most)
 
     @property
@@ -113,7 +113,7 @@ class Differences:
 
     @property
     def size(self) -> int:
-        """Of the grid, points of either sign, about."""
+        """About how many points of either sign the grid has."""
         f = max(self.ahead, self.behind)
         return _places(math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / self.step).size
 
@@ -130,7 +130,7 @@ class Differences:
 
     @cached_property
     def _deviation(self) -> float:
-        """Of e_f - e_(f - d), f the larger one of both, whatever the order."""
+        """The standard deviation of e_f - e_(f - d), f the larger one, whatever the order."""
         f = max(self.ahead, self.behind)
         g = f - self.apart
         most, least, both = (math.exp(min(u, 600.0)) for u in (f * f, g * g, f * g))
@@ -139,12 +139,12 @@ class Differences:
 
     @cached_property
     def _parts(self) -> tuple[PositivePart, PositivePart]:
-        """Of positive values, and of negative ones."""
+        """The parts of positive and of negative values."""
         a = self.order
         return self._part(1.0, a, self.ahead), self._part(a, 1.0, self.behind)
 
     def _part(self, factor: float, other: float, f: float) -> PositivePart:
-        """Of (factor e_f - other e_(f - d))_+."""
+        """The law of (factor e_f - other e_(f - d))_+."""
         d, h = self.apart, self.step
         places = _places(factor * math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / h)
         work.spend(work.TERM * 16 * places.size)

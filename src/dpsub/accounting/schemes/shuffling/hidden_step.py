@@ -1,12 +1,12 @@
 """Shuffled epochs: an upper bound that does not reveal the record's step (docs/proofs/shuffling.md,
 Lemmas 48, 52 and 60, Theorems 49 and 61).
 
-A uniform order of T records, one a step, is one in which the differing record stands at step J and
-the record that was there at step 1, J uniform. Were it not for step 1, the epoch would be a random
-allocation of one vector to 1 of T - 1 steps. What step 1 tells of J changes the weights of the
-steps. Where none is above 1/k, the allocation is to 1 of k steps or better; the mean excess above
-1/k (`leak`) is charged. The two data sets are compared by way of an epoch in which another record
-stands in for the differing one, or directly, whichever gives less.
+A uniform order of T records, one per step, is obtained from one that starts with the differing
+record: it changes places with the record of a uniform step J. Without step 1, the epoch would be a
+random allocation of one vector to 1 of T - 1 steps. The output of step 1 changes the weights of the
+steps. Where no weight exceeds 1/k, the allocation is to 1 of k steps or better; the mean excess
+above 1/k (`leak`) is charged. The two data sets are compared by way of an epoch in which another
+record stands in for the differing one, or directly, whichever gives less.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class HiddenStep:
         return self._compared(FINE, _FALL)
 
     def _deviation(self, k: int) -> float:
-        """Of a mean of k differences, about."""
+        """About the standard deviation of a mean of k differences."""
         return math.sqrt(math.expm1((self.distance / self.s) ** 2) / k)
 
     def _covers(self, fineness: Fineness) -> bool:
@@ -289,8 +289,8 @@ class HiddenStep:
         return bounds
 
     def allocated(self, k: int) -> Profile:
-        """By way of an epoch in which another record stands in for the differing one, if that were
-        in 1 of k steps, and the step is unknown."""
+        """The bound by way of an epoch in which another record stands in for the differing one, as
+        if that were in 1 of k steps, and the step is unknown."""
         replaced, *emptied = self.stand_ins(k).values()
         if not emptied:
             return by_reference(replaced, replaced)
@@ -359,13 +359,13 @@ class HiddenStepEvent(DominatedEvent):
 
     @classmethod
     def of(cls, hidden: HiddenStep) -> HiddenStepEvent:
-        """By Theorems 49 and 61."""
+        """The event whose profile Theorems 49 and 61 give."""
         return cls(lambda tail: (hidden.profile, None), None, hidden=hidden)
 
     @classmethod
     def certified(cls, hidden: HiddenStep, references: tuple[int, ...]) -> HiddenStepEvent:
-        """As a certificate proves it, by Theorem 49 with these numbers of steps, and by what
-        `hidden` has of Theorem 61."""
+        """The event that a certificate proves: by Theorem 49 with these numbers of steps, and by
+        what `hidden` has of Theorem 61."""
 
         def profile(log_order: np.ndarray) -> np.ndarray:
             return hidden.certified_profile(log_order, references)

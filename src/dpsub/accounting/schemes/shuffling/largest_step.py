@@ -1,9 +1,9 @@
-"""Shuffled epochs: every record is in one batch of an epoch, and the order of the records is drawn
-again for each.
+"""Shuffled epochs: an attack that looks at the largest step of an epoch alone.
 
-Proved is what holds when the batch of the record is revealed: one Gaussian step an epoch. Attained
-is what data sets of equal fillers give, where the output is, up to a translation, the mean of N(x
-e_j, s^2 I) over the T steps against that of N(y e_j, s^2 I): docs/proofs/shuffling.md.
+All other records are equal fillers. Up to a translation the output of an epoch is then the mixture
+of N(x e_j, s^2 I) over its T steps j, against that of N(y e_j, s^2 I). `LargestStep` gives the law
+of the largest coordinate under both; `shuffling.scheme` takes it as a lower end
+(docs/proofs/shuffling.md).
 """
 
 from __future__ import annotations

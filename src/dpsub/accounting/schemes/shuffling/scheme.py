@@ -1,8 +1,8 @@
 """Shuffled epochs: every record is in one step of an epoch, in an order that is drawn again for
 each (docs/proofs/shuffling.md).
 
-Proved is what holds when the record's step is revealed, or, with much noise and many steps, what
-its being hidden gives; attained is what equal fillers give.
+The upper end reveals the step of the record, or, with much noise and many steps, keeps it hidden
+(`hidden_step`). The lower end is the attack in which all other records are equal fillers.
 """
 
 from __future__ import annotations

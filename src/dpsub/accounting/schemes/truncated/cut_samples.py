@@ -2,8 +2,8 @@
 is kept.
 
 A record that is drawn adds to a sample with room left, and takes the place of another one in a full
-sample. Proved is what holds when it is revealed whether the *other* records fill the sample:
-docs/proofs/cut_samples.md.
+sample. One upper bound reveals whether the *other* records fill the sample, a sharper one does not
+(Theorem 71); the smaller one at each order counts (docs/proofs/cut_samples.md).
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ def proved_profiles(
 def merged_profiles(
     sample: CutSample, relation: Relation, s: float
 ) -> tuple[Profile, Profile | None]:
-    """As `proved_profiles`, by Theorem 71, where it is not revealed whether B - 1 or more of the
-    other records are drawn: the smaller one of both theorems at each order."""
+    """Like `proved_profiles`, but also by Theorem 71, where it is not revealed whether B - 1 or
+    more of the other records are drawn: the smaller bound at each order."""
     forward, backward = proved_profiles(sample, relation, s)
     last = float(np.exp(log_binomial(sample.most - 1, sample.n - 1, sample.rate)))
     if min(last, sample.full, sample.displacing, sample.rate) < _SELDOM_CUT:
