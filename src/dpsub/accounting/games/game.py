@@ -217,8 +217,8 @@ class Copies:
         draws: int,
         missed: float | None = None,
     ) -> Copies:
-        """Copies that a stage draws with replacement from the slots of a sample, one of which
-        holds the record with probability `passed` (Lemma 20)."""
+        """Copies that a stage draws with replacement from the slots of a sample; one slot holds
+        the record with probability `passed` (Lemma 20)."""
         ((weight, law),) = _base_weights(slots, draws, [1])
         ends = _ends_of_bins(weight, law)
         moved = tuple(_moved(weight, law, ends).tolist())
