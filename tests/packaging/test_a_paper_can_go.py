@@ -28,8 +28,6 @@ for name in ("config.yaml", "workflow/smoke.yaml"):
 """
 SMOKE = ("--configfile", "workflow/smoke.yaml")
 MACHINERY = {"papers", "reproduce"}
-PAGES_OF_PAPERS = ("renew_verdicts.py",)
-"""Scripts that put single papers on the pages of the documentation."""
 OF_RUNS = ("browser/", "cluster/", "workflow/", "golden/commands.py", "report_run.py")
 """Tests of whole runs, which need several papers (`tests/conftest.py`), and what they share."""
 LEFT = ("tests/documentation", "tests/faults", "tests/unit")
@@ -81,7 +79,7 @@ def test_the_machinery_knows_no_words_of_a_paper(key: str) -> None:
     for path in (ROOT / "src/dpsub/reproduce").rglob("*.py"):
         assert not named(key, path), path
     for path in [*(ROOT / "workflow").rglob("*.smk"), *(ROOT / "workflow/scripts").glob("*.py")]:
-        assert path.name in PAGES_OF_PAPERS or not named(key, path), path
+        assert not named(key, path), path
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -24,16 +24,19 @@ BEGIN, END = (
     "<!-- end of verdicts -->",
 )
 ORDER = ("table", "figure", "claims")
-PICTURE = "must/privacy_by_steps"
+PICTURES = ROOT / "docs/pictures"
 
 
 def renew(verdicts: pd.DataFrame, results: Path | None = None) -> None:
-    """Write the tables of `verdicts`, and copy the picture where a run has it."""
+    """Write the tables of `verdicts`, and copy the figures of a run that the first pages show."""
     replace_file(PAGE, renewed(PAGE.read_text(encoding="utf-8"), verdicts).encode())
-    if results and (results / f"figures/{PICTURE}.png").is_file():
-        for form in ("png", "csv"):
-            figure = results / "figures" / f"{PICTURE}.{form}"
-            shutil.copyfile(figure, ROOT / "docs/pictures" / figure.name)
+    if results is None:
+        return
+    # a figure of a run stands there with its numbers, other pictures without
+    for shown in PICTURES.glob("*.csv"):
+        for figure in results.glob(f"figures/*/{shown.stem}.*"):
+            if figure.suffix in (".png", ".csv"):
+                shutil.copyfile(figure, PICTURES / figure.name)
 
 
 def renewed(page: str, verdicts: pd.DataFrame) -> str:
