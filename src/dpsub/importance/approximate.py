@@ -1,5 +1,5 @@
-"""Proved (epsilon, delta) of weighted DP-Lloyd on one importance sample, with norm noise and with
-Gaussian noise.
+"""Bounds of (epsilon, delta) for weighted DP-Lloyd on one importance sample, with norm noise and
+with Gaussian noise.
 
 A record (w, x) moves one count by w and one sum by w x. The product of NormPair(1, w / beta_count)
 and NormPair(d, w |x| / beta_sum) dominates a round, whatever was released before. T rounds are

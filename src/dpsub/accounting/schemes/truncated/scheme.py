@@ -87,8 +87,8 @@ def truncated_poisson(release: Release, relation: Relation) -> Case:
 
 
 def _cut_event(sample: CutSample, relation: Relation, s: float) -> EnclosedEvent:
-    """Proved by whether the others fill the sample; attained among records 0, and, where samples
-    are cut often enough, among records -C."""
+    """The upper end by whether the others fill the sample; attacks among records at 0, and, where
+    samples are cut often enough, among records at -C."""
     profiles = cache(lambda tail: merged_profiles(sample, relation, s))
     attacks: list[Event] = [PairEvent(_pair(sample.included_at_least, relation, s))]
     if sample.n <= MOST_SLOTS and sample.full > _SELDOM:
