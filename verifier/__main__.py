@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 # Where it is installed, its modules stand in a package's folder, and are found as they are here.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -19,13 +20,21 @@ exit status:
      than was expected
   2  not readable: no certificate in the schema of docs/certificates.md, or nothing is claimed
   3  not covered: a theorem or a size that this program does not go to
-  4  not told: the verdict cannot be written to the standard output"""
+  4  not told: the verdict cannot be written to the standard output
+  5  not asked: the command has no file, or an option that there is none of"""
 
-NOT_TOLD = 4
+NOT_TOLD, NOT_ASKED = 4, 5
+
+
+class Parser(argparse.ArgumentParser):
+    """A command that is mistyped says nothing about a file: its status is none of a verdict."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(NOT_ASKED, f"{self.format_usage()}{self.prog}: error: {message}\n")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="verifier",
         description="Prove the claims of a certificate of dpsub again (docs/certificates.md).",
         epilog=STATUSES,

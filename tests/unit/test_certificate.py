@@ -214,3 +214,17 @@ def test_the_command_writes_the_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert f"{path}; python verifier FILE proves the answer again" in printed
     expected = dpsub.account(dpsub.Poisson(0.01), **FEW).certificate()
     assert json.loads(path.read_text(encoding="utf-8")) == expected
+
+
+def test_an_end_that_is_not_claimed_is_not_said_to_be_proved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No certificate holds the attack on epochs that drop records."""
+    from dpsub.cli import main
+
+    path = tmp_path / "c.json"
+    words = "shuffle --n 23 --m 10 --noise-multiplier 2 --epochs 3 --delta 1e-5 --drop-last"
+    assert main(["account", *words.split(), "--certificate", str(path)]) in (None, 0)
+    printed = capsys.readouterr().out
+    assert json.loads(path.read_text())["claim"]["lower"] is None
+    assert "proves the upper end alone again" in " ".join(printed.split())

@@ -236,6 +236,14 @@ def test_a_verdict_that_nobody_can_read_is_none(written: Path) -> None:
         assert "cannot be written" in each.stderr and each.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", [[], ["--expected", "wor"], ["c.json", "--expect"]])
+def test_a_mistyped_command_is_no_verdict(words: list[str]) -> None:
+    """Least of all `not readable`, which is about a file."""
+    done = run(str(ROOT / "verifier"), *words)
+    assert done.returncode == 5 and done.stdout == ""
+    assert "error: " in done.stderr and "Traceback" not in done.stderr
+
+
 def test_where_it_is_installed_it_is_a_package(written: Path, tmp_path: Path) -> None:
     """As pyproject.toml has it: the folder, by the name of a package."""
     declared = (ROOT / "verifier" / "pyproject.toml").read_text()

@@ -71,6 +71,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--certificate", type=new_file, metavar="FILE", help=certificate)
 
 
+def _proved_again(certificate: dict[str, Any], account: Any) -> str:
+    """Which ends a certificate claims; not every attack can be written into one."""
+    claim = certificate["claim"]
+    if claim["lower"] is None and account.lower > 0:
+        return "the upper end alone"
+    return "the answer" if claim["upper"] is not None else "the lower end alone"
+
+
 def run(arguments: Namespace) -> Answer:
     sampler = sampler_of(arguments)
     account = dpsub.account(
@@ -86,7 +94,8 @@ def run(arguments: Namespace) -> Answer:
         account.plot(arguments.plot)
     if arguments.certificate is not None:
         # No NaN and no infinity: the verifier, a program of its own, reads plain JSON.
-        content = f"{json.dumps(account.certificate(), allow_nan=False)}\n".encode()
+        certificate = account.certificate()
+        content = f"{json.dumps(certificate, allow_nan=False)}\n".encode()
         files.save_file(arguments.certificate, content)
         # by which the verifier knows that a file is this answer's
         digest = hashlib.sha256(content).hexdigest()
@@ -94,7 +103,8 @@ def run(arguments: Namespace) -> Answer:
         written = [
             (
                 "certificate",
-                f"{arguments.certificate}; python verifier FILE proves the answer again",
+                f"{arguments.certificate}; python verifier FILE proves "
+                f"{_proved_again(certificate, account)} again",
             )
         ]
     at = "epsilon" if arguments.delta is None else "delta"
