@@ -73,8 +73,24 @@ class AccountRefinement:
             with work.limited(rung):
                 best = self._tried(targets, best)
             if work.refusals() == before or all(answer.width_met for answer in best):
-                return best
-        return [_stopped(answer) for answer in best]
+                break
+        else:
+            best = [_stopped(answer) for answer in best]
+        if self.quick or effort == math.inf or not self.proof.tightens:
+            return best
+        return list(map(self._as_quick, best, targets))
+
+    def _as_quick(self, answer: Account, target: Target) -> Account:
+        """The account, whose upper end is no larger than that of the first bound, be it that no
+        game gave it and little work was for theorems."""
+        game = self.proof.cases[0].game
+        if game is not None and answer.theorem == game.theorem.text:
+            return answer
+        proved = self.proof.upper(target)
+        if not proved.upper < answer.upper:
+            return answer
+        upper = max(proved.upper, answer.lower)
+        return replace(answer, upper=upper, pair=proved.pair, theorem=proved.theorem)
 
     def tightened(self, answer: Account, target: Target) -> Account:
         """An account with an upper end from the game of the adaptive adversary, until both ends are
