@@ -42,8 +42,9 @@ _MILDEST_CUT, _SHARPEST_CUT, _BLIND_CUT = 0.7, 1 / 8, 1 / 4  # of the step, for 
 _FALL = 3.0
 _FINEST_SHARE = 1 / 32  # of the first step, below which no grid is tried
 # a direction whose lower bound is below this share of the best one on the first grid is left out
-_PERCENT = 0.01
 _FAR_BEHIND = 0.7
+PERCENT = 0.01
+"""Ends that more work would move by no more than this share of them are settled."""
 
 
 @dataclass(frozen=True)
@@ -428,7 +429,7 @@ class OneEnd(GridRefinement):
         self._best[i] = best
         moved = target.gap(min(before, value), max(before, value))
         error = self._error(i, moved, looser=self.is_upper and value > before)
-        if abs(value - before) * error <= _PERCENT * best * moved:
+        if abs(value - before) * error <= PERCENT * best * moved:
             self._settled.add(i)
         if error <= 1 or grid.step < self._finest_step:
             # no loss of the mechanism is infinite: an infinite epsilon is as loose as can be

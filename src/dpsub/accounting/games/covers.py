@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpsub.accounting.engine import work
-from dpsub.accounting.engine.bracket import Target
+from dpsub.accounting.engine.bracket import PERCENT, Target
 from dpsub.accounting.engine.fourier import ComposedLoss, check_step
 from dpsub.accounting.engine.pld import (
     PrivacyLossDistribution,
@@ -43,7 +43,6 @@ _BLOCKS, _LONGEST = 30, 2e10
 _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
 # work of a play, in which blocks are shorter than in a rough one, over what that takes for a pair
 _PLAYS = 2.2
-_PERCENT = 0.01
 # what is left after a play of one cell, over what it took, for one on the next grid
 _WHOLE_AGAIN = 4
 # what a first play may take over what is expected: blocks that lose much are played again, in
@@ -249,7 +248,7 @@ class _CoverSearch:
             return False
         finest = self._aim(step) - by_grids
         closest = min([self.proved, *self.wholes.values()])
-        percent = _PERCENT * closest
+        percent = PERCENT * closest
         return closest - finest <= percent and finest - self.lower > max(self._unit, percent)
 
     def that_fit(self, step: float) -> Iterator[tuple[Sequence[Any], float]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpsub.accounting.engine import work
-from dpsub.accounting.engine.bracket import LEAST_DELTA, Target
+from dpsub.accounting.engine.bracket import LEAST_DELTA, PERCENT, Target
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.questions.account import (
     WIDTH_MISSED,
@@ -36,7 +36,6 @@ SHARE = {"epsilon": 5e-3, "delta": 5e-2}
 _SCHEDULE_SHARE = 4e-3
 # each end may move by this share of the width where the distance of both counts
 _EACH_END = 0.25
-_PERCENT = 0.01
 # where a game follows, which comes closer
 _BEFORE_GAMES = Shares(upper=1 / 16, flips=0.45, attacks=1 / 2)
 # games that are played for several values: each of them bounds all values
@@ -90,7 +89,10 @@ class AccountRefinement:
         if not proved.upper < answer.upper:
             return answer
         upper = max(proved.upper, answer.lower)
-        return replace(answer, upper=upper, pair=proved.pair, theorem=proved.theorem)
+        found = replace(answer, upper=upper, pair=proved.pair, theorem=proved.theorem)
+        if _Ends(found, target, self.width).is_wide:
+            return found
+        return replace(found, width_met=True, width_reason="", conditions=without_note(found))
 
     def tightened(self, answer: Account, target: Target) -> Account:
         """An account with an upper end from the game of the adaptive adversary, until both ends are
@@ -338,7 +340,7 @@ def _stopped(answer: Account) -> Account:
     """An account that the budget ended, with the reason for its width."""
     if answer.width_met:
         return answer
-    is_wide = answer.upper - answer.lower > _PERCENT * answer.upper
+    is_wide = answer.upper - answer.lower > PERCENT * answer.upper
     if is_wide and answer.settled and answer.width_reason == WIDTH_REASONS["theory"]:
         return answer
     return replace(answer, width_reason=stopped_by())
