@@ -6,8 +6,8 @@ these choices, a law bounds the members of each cell at all orders, and recursio
 order the worst cell. Under substitution the two data sets may change places, so that one value
 serves both orders of them; under zero_out, where v' = 0, each order has its own value.
 
-Shown are the cover, in exact arithmetic; the domination, in balls; the recursion, in integers in
-units of 2^-bits that are rounded up; and the claim.
+Shown are the cover, in exact arithmetic; the domination, in balls; the recursion, in doubles that
+are rounded up; and the claim.
 """
 
 import math
@@ -16,21 +16,24 @@ from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
 
+import numpy as np
 from balls import ONE, ZERO, Refuted, larger, positive_part, smaller
 from corners import Corner, CornerBound, Draws, Line, Middle, Precision, base_law, base_weights
-from flint import arb, ctx, fmpz_poly
+from flint import arb
 from law import Law, read_law
 from multiplicity import ball, stage_counts
 from question import game_of
 from theorems import Case
-from work import fits, spend
+from work import LONGEST, fits, spend
 
 from profiles import Bound, Order, laplace
 
 # As certificates write them; pi/2 and pi themselves are a little more.
 QUARTER_TURN, HALF_TURN = math.pi / 2, math.pi
-MOST_WORK = 1_500_000_000  # terms of all products of the recursion: some ten minutes
+MOST_WORK = 4 * 10**12  # terms of all sums of the recursion: some ten minutes
 MOST_POINTS = 2**20
+MOST_MASSES, MOST_AT_ONCE = 2**26, 2**22  # doubles that stand in memory together
+UNIT, FLOOR = 2.0**-53, 1e-300  # rounding of doubles, and more than all that may underflow
 PAGES = {
     "15": "without_replacement",
     "22": "chains",
@@ -398,74 +401,82 @@ def chord(left: tuple[arb, arb], right: tuple[arb, arb], loss: arb) -> arb:
 # --- Recursion (3) --------------------------------------------------------------------------------
 
 
+def above(number: arb) -> float:
+    """A double that is no smaller; 0 stays 0, and what is no number is none."""
+    return 0.0 if number <= 0 else math.nextafter(float(number.upper()), math.inf)
+
+
 @dataclass(frozen=True)
 class Play:
-    """W_r of each order of the data sets at the losses i step, i = 0, ..., points - 1, as integers
-    in units of 2^-bits that are rounded up."""
+    """W_r of each order of the data sets at the losses i step, i = 0, ..., points - 1, in doubles
+    that are rounded up.
+
+    Lemma (rounding). A sum of n products of doubles that are not negative, added up in any order,
+    with or without fused operations, lacks at most the share n u of the true one, u = 2^-53: each
+    term takes part in n roundings, of which each keeps at least the share 1 - u, and (1 - u)^n >=
+    1 - n u. What underflows, or is taken for 0 because it would, makes 3 n 2^-1022 at most. So 1 +
+    2 (n + 8) u times the sum, plus `FLOOR`, is no smaller than the true one, as n <= 2^22; the
+    roundings of these two operations are in the 8.
+
+    Nothing is subtracted, so errors are relative to W, however small it is. What overflows is
+    infinite or no number, and meets no claim.
+    """
 
     step: arb
     points: int
-    bits: int
 
-    @property
-    def one(self) -> int:
-        return 1 << self.bits
-
-    def up(self, number: arb) -> int:
-        return max(int((number * self.one).ceil().upper().ceil().unique_fmpz()), 0)
-
-    def value(self, orders: list[list[Law]], infinite: arb, steps: int) -> list[list[int]]:
+    def value(self, orders: list[list[Law]], infinite: arb, steps: int) -> list[np.ndarray]:
         """W_steps of each order, given the laws of its cells: of one that serves both, or of two.
 
         `infinite` is the most mass at infinity of any cell, and W_r(0) is replaced by V_r(0) = 1.
         """
-        every = [law for laws in orders for law in laws]
-        low = min(law.indices[0] for law in every)
-        high = max(law.indices[-1] for law in every)
-        # Of both, what reaches a point from a point: orders from -high to points - 1 - low.
-        first, last = min(-high, 0), max(self.points - 1 - low, self.points - 1)
-        kernels = [[self._kernel(law, low) for law in laws] for laws in orders]
-        shrink = [self._down((-i * self.step).exp()) for i in range(1, -first + 1)]
-        extra = self.up(smaller(infinite, ONE))
-        start = -low - first
-        values = [[0] * self.points for _ in orders]
+        places = places_of([law for laws in orders for law in laws])
+        # from a point a loss x leads to the order of x steps less: from -highest on
+        highest = max(places[-1], 0)
+        kernels = [np.array([row(law, places) for law in laws]) for laws in orders]
+        losses = [i * self.step for i in range(highest, 0, -1)]
+        lost = np.array([above(-(-x).expm1()) + FLOOR for x in losses])
+        shrink = np.array([above((-x).exp()) for x in losses])
+        grown = 1 + 2 * (len(places) + 8) * UNIT
+        extra = above(smaller(infinite, ONE)) + FLOOR
+        values = [np.zeros(self.points) for _ in orders]
         for _ in range(steps):
-            others = values[::-1]
-            moved = []
-            for mine, W, other in zip(kernels, values, others, strict=True):
-                beyond = [W[-1]] * (last + 1 - self.points)
-                after = fmpz_poly([*self._below_one(other, shrink), *W, *beyond])
-                plays = [self._inside(kernel, after, start) for kernel in mine]
-                most = plays[0] if len(plays) == 1 else map(max, *plays)
-                moved.append(
-                    [min((int(value) >> self.bits) + 1 + extra, self.one) for value in most]
-                )
-            values = moved
+            # W(1/a) = 1 - 1/a + W'(a)/a, W' that of the other order; beyond the last point W does
+            # not rise
+            others = [W[np.minimum(np.arange(highest, 0, -1), self.points - 1)] for W in values]
+            after = [
+                np.concatenate([(lost + shrink * other) * (1 + 8 * UNIT), W])
+                for W, other in zip(values, others[::-1], strict=True)
+            ]
+            values = [
+                np.minimum(self._largest(kernel, W, highest - places) * grown + extra, 1.0)
+                for kernel, W in zip(kernels, after, strict=True)
+            ]
         return values
 
-    def _kernel(self, law: Law, low: int) -> fmpz_poly:
-        masses = [0] * (law.indices[-1] - low + 1)
-        for index, mass in zip(law.indices, law.masses, strict=True):
-            masses[index - low] += self.up(arb(mass))
-        return fmpz_poly(masses)
+    def _largest(self, kernel: np.ndarray, after: np.ndarray, first: np.ndarray) -> np.ndarray:
+        """The largest one over the cells of the sums over losses x of mass(x) W(a e^-x) at the
+        points, before it is rounded up; the i-th loss leads from point 0 to `after[first[i]]`."""
+        found = []
+        width = max(1, MOST_AT_ONCE // first.size)
+        for start in range(0, self.points, width):
+            points = np.arange(start, min(start + width, self.points))
+            reached = np.minimum(first[:, None] + points, after.size - 1)
+            # what is no number stays so in a largest one
+            found.append((kernel @ after[reached]).max(axis=0))
+        return np.concatenate(found)
 
-    def _below_one(self, other: list[int], shrink: list[int]) -> list[int]:
-        """W(1/a) = 1 - (1 - W'(a))/a, W' that of the other order, from the last of `shrink` on."""
-        last = self.points - 1
-        values = [
-            self.one - ((shrunk * (self.one - other[min(i, last)])) >> self.bits)
-            for i, shrunk in enumerate(shrink, start=1)
-        ]
-        return values[::-1]
 
-    def _inside(self, kernel: fmpz_poly, after: fmpz_poly, start: int) -> list:
-        """The sums over losses x of mass(x) W(a e^-x) at the points."""
-        found = kernel.mul_low(after, start + self.points).coeffs()
-        found += [0] * (start + self.points - len(found))
-        return found[start:]
+def places_of(laws: list[Law]) -> np.ndarray:
+    """The indices of the losses of all laws."""
+    return np.array(sorted(set().union(*(law.indices for law in laws))))
 
-    def _down(self, number: arb) -> int:
-        return max(int((number * self.one).floor().lower().floor().unique_fmpz()), 0)
+
+def row(law: Law, places: np.ndarray) -> np.ndarray:
+    """The law's masses at these places, rounded up."""
+    masses = np.zeros(places.size)
+    masses[np.searchsorted(places, law.indices)] = [above(arb(mass)) for mass in law.masses]
+    return masses
 
 
 # --- The certificate ------------------------------------------------------------------------------
@@ -485,18 +496,18 @@ def read_laws(data: list[dict], names: tuple[str, ...]) -> list[list[Law]]:
 
 
 def check_work(theorem: str, laws: list[Law], points: int, steps: int) -> None:
-    """Hours are not spent."""
-    spread = max(law.indices[-1] for law in laws) - min(law.indices[0] for law in laws)
-    count = steps * len(laws) * (points + 2 * spread)
-    fits(count, MOST_WORK, f"terms of products of the game of theorem {theorem}")
+    """Hours are not spent, nor more memory than there is; at most 2^22 losses are what roundings
+    are charged for."""
+    places = places_of(laws)
+    highest = max(int(places[-1]), 0)
+    fits(points + highest, MOST_POINTS, "points of a game, with those below loss 0")
+    fits(places.size, LONGEST, "losses of the laws of a game")
+    fits(len(laws) * places.size, MOST_MASSES, "masses of the laws of a game")
+    count = steps * len(laws) * points * places.size
+    fits(count, MOST_WORK, f"terms of sums of the game of theorem {theorem}")
 
 
-def fine_enough(delta: arb, roundings: int) -> int:
-    """Bits for which all roundings together are not seen in the nine digits of the claim."""
-    return math.ceil(float((roundings * arb(10) ** 12 / delta).log().mid()) / math.log(2))
-
-
-def at_epsilon(play: Play, W: list[int], epsilon: arb) -> arb:
+def at_epsilon(play: Play, W: np.ndarray, epsilon: arb) -> arb:
     """W_k at the order e^epsilon: V_k is convex and lies below the chord between points; it does
     not rise beyond the last one.
     """
@@ -504,11 +515,11 @@ def at_epsilon(play: Play, W: list[int], epsilon: arb) -> arb:
     while place > 0 and not place * play.step <= epsilon:
         place -= 1
     if place >= play.points - 1:
-        return arb(W[-1]) / play.one
-    left = place * play.step, arb(W[place])
-    right = (place + 1) * play.step, arb(W[place + 1])
+        return arb(float(W[-1]))
+    left = place * play.step, arb(float(W[place]))
+    right = (place + 1) * play.step, arb(float(W[place + 1]))
     # Right of the chord's end, by rounding of the quotient above, V_k is at most the value there.
-    return (right[1] if right[0] <= epsilon else chord(left, right, epsilon)) / play.one
+    return right[1] if right[0] <= epsilon else chord(left, right, epsilon)
 
 
 def prove_game(question, game: dict) -> str:
@@ -526,7 +537,6 @@ def prove_game(question, game: dict) -> str:
     points, steps = game["points"], game["steps"]
     if steps != release.rounds:
         raise Refuted(f"game: {steps} steps are played, of {release.rounds}")
-    fits(points, MOST_POINTS, "points of a game")
     # Of theorem 70 the laws of V, with v in D, and those of V', with v in D'.
     orders = read_laws(game["cells"], ("law", "backward") if theorem == ZERO_OUT else ("law",))
     laws = [law for order in orders for law in order]
@@ -549,10 +559,9 @@ def prove_game(question, game: dict) -> str:
         (xi + law.infinity for xi, law in zip(missing, laws, strict=True)),
         key=lambda each: each.upper(),
     )
-    bits = fine_enough(question.delta, steps * len(laws[0].masses))
-    ctx.prec = max(ctx.prec, bits + 32)
-    play = Play(arb(laws[0].step), points, bits)
-    values = play.value(orders, infinite, steps)
+    play = Play(arb(laws[0].step), points)
+    with np.errstate(all="ignore"):  # what overflows meets no claim
+        values = play.value(orders, infinite, steps)
     delta = reduce(larger, [at_epsilon(play, W, question.epsilon) for W in values])
     # equal is enough; what is no number is no smaller
     if not delta <= question.delta:

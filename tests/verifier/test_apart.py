@@ -18,12 +18,14 @@ def imported(path: Path) -> set[str]:
     return names
 
 
-def test_the_verifier_needs_flint_alone():
+def test_the_verifier_needs_flint_and_products_of_matrices_alone():
     modules = sorted((ROOT / "verifier").glob("*.py"))
     own = {path.stem for path in modules}
     assert len(own) > 3
     for path in modules:
-        assert imported(path) <= own | set(sys.stdlib_module_names) | {"flint"}, path
+        others = imported(path) - own - set(sys.stdlib_module_names)
+        # numpy for the sums of a game, whose rounding is charged there
+        assert others <= ({"flint", "numpy"} if path.stem == "game" else {"flint"}), path
 
 
 def test_the_package_knows_nothing_of_the_verifier():
