@@ -18,7 +18,8 @@ exit status:
   0  verified: all that is claimed, at least one end
   1  refuted: a claim does not follow, or the question is none that can be asked, or another one
      than was expected
-  2  not readable: no certificate in the schema of docs/certificates.md, or nothing is claimed
+  2  not readable: no file, no certificate in the schema of docs/certificates.md, or nothing is
+     claimed
   3  not covered: a theorem or a size that this program does not go to
   4  not told: the verdict cannot be written to the standard output
   5  not asked: the command has no file, or an option that there is none of"""

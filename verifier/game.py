@@ -57,6 +57,7 @@ class Cell:
     @staticmethod
     def read(numbers: list[float], where: str) -> "Cell":
         C_0, C_1, psi_0, psi_1 = numbers
+        # equal ends hold less, and add to no cover; what is no number, or infinite, is no angle
         if not (
             0 <= C_0 <= C_1 <= QUARTER_TURN and -QUARTER_TURN <= psi_0 <= psi_1 <= QUARTER_TURN
         ):
@@ -94,14 +95,22 @@ def angle(number: float) -> arb:
 def check_cover(cells: list[Cell]) -> None:
     """All |psi| <= C <= pi/2 are in some cell: in each strip between neighbouring ends of C the
     cells that span it leave no gap.
+
+    A false cover would have to leave out a pair of angles. Strips are closed and reach from 0 to
+    pi/2, so that each C is in one; in it psi is between -right and right at most. Angles are exact
+    doubles, and none of them is infinite or no number (`Cell.read`).
     """
     ends = sorted({0.0, QUARTER_TURN, *(end for cell in cells for end in cell.C)})
     for left, right in pairwise(ends):
+        # nothing is covered yet; without cells it stays so, and right > 0 is above it
         reached = -right
         for cell in sorted(cells, key=lambda each: each.psi):
+            # a cell that ends where the strip does holds all of it; one without width spans none
             spans = cell.C[0] <= left and right <= cell.C[1]
+            # cells are closed: one that begins where another ends leaves no gap
             if spans and cell.psi[0] <= reached:
                 reached = max(reached, cell.psi[1])
+        # the last psi, right, is in a closed cell that ends there
         if reached < right:
             raise Refuted(
                 f"game: no cell holds C between {left!r} and {right!r} with psi just "
@@ -122,6 +131,7 @@ class Angles:
     @staticmethod
     def read(numbers: list[float], where: str) -> "Angles":
         low, high = numbers
+        # equal ends are one angle; what is no number, or infinite, is no angle
         if not 0 <= low <= high <= HALF_TURN:
             raise Refuted(f"{where}: [{low!r}, {high!r}] are no angles from 0 to pi")
         return Angles(low, high)
@@ -147,11 +157,18 @@ class Angles:
 
 
 def check_angles(cells: list[Angles]) -> None:
-    """Every angle from 0 to pi is in some cell."""
+    """Every angle from 0 to pi is in some cell.
+
+    A false cover would have to leave out an angle. Angles are exact doubles, and none of them is
+    infinite or no number (`Angles.read`).
+    """
+    # without cells, and without one from 0 on, it stays 0, which is below pi
     reached = 0.0
     for cell in sorted(cells, key=lambda each: each.low):
+        # cells are closed: one that begins where another ends leaves no gap
         if cell.low <= reached:
             reached = max(reached, cell.high)
+    # pi itself is in a closed cell that ends there
     if reached < HALF_TURN:
         raise Refuted(f"game: no cell holds angles just above {reached!r}")
 
@@ -233,6 +250,7 @@ class Interval:
     @staticmethod
     def read(entry: list, where: str) -> "Interval":
         third, low, high = entry
+        # equal ends are one distance; what is no number, or infinite, is no distance
         if not 0 <= low <= high <= 2:
             raise Refuted(f"{where}: [{third!r}, {low!r}, {high!r}] is no cell")
         return Interval(third, (low, high))
@@ -259,15 +277,24 @@ class Interval:
 
 
 def check_intervals(cells: list[Interval]) -> None:
-    """Each family covers [0, 2], unless some cell holds all choices."""
+    """Each family covers [0, 2], unless some cell holds all choices.
+
+    A false cover would have to leave out a distance of one family; other cells stand for none of
+    it. Distances are exact doubles, and none of them is infinite or no number (`Interval.read`).
+    """
+    # whatever its distances are: Theorem 2, which bounds it, knows none; without cells there is
+    # no such one
     if any(cell.third == "any" for cell in cells):
         return
     for family in ("replaced", "second", "first"):
+        # without cells of the family, and without one from 0 on, it stays 0, which is below 2
         reached = 0.0
         for low, high in sorted(cell.u for cell in cells if cell.third == family):
+            # cells are closed: one that begins where another ends leaves no gap
             if low <= reached:
                 reached = max(reached, high)
-        if reached < 2 or not any(cell.third == family for cell in cells):
+        # 2 itself is in a closed cell that ends there
+        if reached < 2:
             raise Refuted(f"game: no cell of {family!r} holds u just above {reached!r}")
 
 
@@ -276,15 +303,25 @@ def check_intervals(cells: list[Interval]) -> None:
 
 def shortfall(law: Law, forward: Bound, backward: Bound, negligible: arb) -> arb:
     """The largest H(a) - F(a) at the kinks, or 0; below order 1 H is the mirror image (F3) of
-    `backward`."""
+    `backward`.
+
+    A law that is too small somewhere would have to be so at an order that is not looked at: F is
+    linear between kinks and constant beyond the last one, H is convex, 1 at order 0 and falls, so
+    that order 0 and the kinks are all. A law has one loss at least (the schema); without any, order
+    0 alone would be looked at, and F would have to be 1 there. What is no number counts as infinity
+    in `larger`, and an infinite H lacks infinitely much.
+    """
     kinks = []
     S, T = arb(law.infinity), ZERO
     for loss, S_here, T_here in law.suffixes:
         kinks.append((loss, S - loss.exp() * T))
         S, T = S_here, T_here
+    # of order 0; more mass than 1 lacks nothing
     missing = positive_part(ONE - law.total()).upper()
     at_one = []
     for place, (loss, F) in enumerate(kinks):
+        # the losses are whole multiples of a double, without an offset, so that each one is 0, or
+        # on one side of it, for certain; equal losses were merged
         if loss.is_zero():
             at_one.append(place)
             continue
@@ -297,13 +334,16 @@ def shortfall(law: Law, forward: Bound, backward: Bound, negligible: arb) -> arb
         missing = larger(missing, positive_part(H - F))
     for place in at_one:
         F = kinks[place][1]
+        # both bound the total variation; what is no number bounds nothing in `smaller`
         H = smaller(forward(Order(ZERO), ZERO), backward(Order(ZERO), ZERO))
-        above = [kink for kink in kinks if kink[0] > 0]
-        below = [kink for kink in kinks if kink[0] < 0]
-        if above and below:
+        higher = [kink for kink in kinks if kink[0] > 0]
+        lower = [kink for kink in kinks if kink[0] < 0]
+        # kinks fall: the last one above and the first one below are the neighbours; without one of
+        # them there is no chord
+        if higher and lower:
             # H is convex: no larger than the chord between the neighbouring kinks, where it is at
             # most F + missing.
-            H = smaller(H, chord(below[0], above[-1], ZERO) + missing)
+            H = smaller(H, chord(lower[0], higher[-1], ZERO) + missing)
         missing = larger(missing, positive_part(H - F))
     return missing
 
@@ -510,6 +550,9 @@ def check_work(theorem: str, laws: list[Law], points: int, steps: int) -> None:
 def at_epsilon(play: Play, W: np.ndarray, epsilon: arb) -> arb:
     """W_k at the order e^epsilon: V_k is convex and lies below the chord between points; it does
     not rise beyond the last one.
+
+    A value that is too small would have to be one right of e^epsilon. So `place` may be too far to
+    the left, never to the right: at equality it is the point itself.
     """
     place = min(math.floor(float(epsilon) / float(play.step)), play.points)
     while place > 0 and not place * play.step <= epsilon:
@@ -555,6 +598,7 @@ def prove_game(question, game: dict) -> str:
         for law, both in zip(order, sides, strict=True)
     ]
     worst = max(missing, key=float)
+    # no shortfall is no number (`larger`); an infinite one counts as 1, and meets no claim
     infinite = max(
         (xi + law.infinity for xi, law in zip(missing, laws, strict=True)),
         key=lambda each: each.upper(),

@@ -53,8 +53,11 @@ def content_of(path: str) -> bytes:
             raise Unreadable("it is no ordinary file")
         with open(path, "rb") as file:
             content = file.read(MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise Unreadable(str(error)) from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise Unreadable(f"{shown(path)} cannot be read ({reason}); name another file") from None
+    except ValueError:
+        raise Unreadable(f"{shown(path)} is no name of a file; name another file") from None
     if len(content) > MOST_BYTES:
         raise Unreadable(f"it has more than {MOST_BYTES} bytes")
     return content

@@ -819,6 +819,21 @@ def test_the_program_says_one_sentence(tmp_path: Path) -> None:
     assert done.stdout.startswith("not readable: ") and done.stdout.count("\n") == 1
 
 
+def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    missing, honest_file = str(tmp_path / "missing.json"), tmp_path / "c.json"
+    reason = "cannot be read (No such file or directory); name another file"
+    lines, status = verify(missing)
+    assert status == UNREADABLE
+    assert lines[0].startswith("not readable: ") and lines[0].endswith(reason)
+    assert "Errno" not in lines[0]
+    lines, status = verify("c\0.json")
+    assert status == UNREADABLE and "name another file" in lines[0]
+    honest_file.write_text(json.dumps(honest("poisson")), encoding="utf-8")
+    lines, status = verify(str(honest_file), missing)
+    assert status == UNREADABLE
+    assert "what is expected cannot be read: " in lines[0] and lines[0].endswith(reason)
+
+
 # --- Attacks on what is not released --------------------------------------------------------------
 
 
