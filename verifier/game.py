@@ -22,6 +22,7 @@ from corners import Corner, CornerBound, Draws, Line, Middle, Precision, base_la
 from flint import arb
 from law import Law, read_law
 from multiplicity import ball, stage_counts
+from numpy.lib.stride_tricks import sliding_window_view
 from question import game_of
 from theorems import Case
 from work import LONGEST, fits, spend
@@ -471,8 +472,8 @@ class Play:
         `infinite` is the most mass at infinity of any cell, and W_r(0) is replaced by V_r(0) = 1.
         """
         places = places_of([law for laws in orders for law in laws])
-        # from a point a loss x leads to the order of x steps less: from -highest on
-        highest = max(places[-1], 0)
+        # from a point a loss x leads to the order of x steps less: from -highest to points - lowest
+        lowest, highest = min(places[0], 0), max(places[-1], 0)
         kernels = [np.array([row(law, places) for law in laws]) for laws in orders]
         losses = [i * self.step for i in range(highest, 0, -1)]
         lost = np.array([above(-(-x).expm1()) + FLOOR for x in losses])
@@ -483,10 +484,10 @@ class Play:
         for _ in range(steps):
             # W(1/a) = 1 - 1/a + W'(a)/a, W' that of the other order; beyond the last point W does
             # not rise
-            others = [W[np.minimum(np.arange(highest, 0, -1), self.points - 1)] for W in values]
+            beyond = [np.pad(W, (0, max(highest + 1 - W.size, -lowest)), "edge") for W in values]
             after = [
-                np.concatenate([(lost + shrink * other) * (1 + 8 * UNIT), W])
-                for W, other in zip(values, others[::-1], strict=True)
+                np.concatenate([(lost + shrink * other[highest:0:-1]) * (1 + 8 * UNIT), W])
+                for W, other in zip(beyond, beyond[::-1], strict=True)
             ]
             values = [
                 np.minimum(self._largest(kernel, W, highest - places) * grown + extra, 1.0)
@@ -500,10 +501,9 @@ class Play:
         found = []
         width = max(1, MOST_AT_ONCE // first.size)
         for start in range(0, self.points, width):
-            points = np.arange(start, min(start + width, self.points))
-            reached = np.minimum(first[:, None] + points, after.size - 1)
+            reached = sliding_window_view(after, min(width, self.points - start))[first + start]
             # what is no number stays so in a largest one
-            found.append((kernel @ after[reached]).max(axis=0))
+            found.append((kernel @ reached).max(axis=0))
         return np.concatenate(found)
 
 
@@ -539,8 +539,8 @@ def check_work(theorem: str, laws: list[Law], points: int, steps: int) -> None:
     """Hours are not spent, nor more memory than there is; at most 2^22 losses are what roundings
     are charged for."""
     places = places_of(laws)
-    highest = max(int(places[-1]), 0)
-    fits(points + highest, MOST_POINTS, "points of a game, with those below loss 0")
+    reached = points + max(int(places[-1]), 0) - min(int(places[0]), 0)
+    fits(reached, MOST_POINTS, "points of a game, with those that a loss leads to")
     fits(places.size, LONGEST, "losses of the laws of a game")
     fits(len(laws) * places.size, MOST_MASSES, "masses of the laws of a game")
     count = steps * len(laws) * points * places.size
