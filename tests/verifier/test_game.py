@@ -324,6 +324,18 @@ def test_charges_keep_to_their_budget():
         assert spent <= budget and spent > 0.999 * budget
 
 
+def test_the_origin_is_nowhere_nearer_than_the_angles_say():
+    """Of angles up to a right one its foot is cos A before y, beyond it -cos A behind; a cell with
+    angles of both kinds takes the farther one."""
+    s = arb(2)
+    for low, high in ((0.5, 1.2), (1.0, 1.7), (1.5, 2.5), (0.0, math.pi)):
+        line = Angles(low, high)._without_record(arb(low), arb(high), s)
+        assert float(line.f) == pytest.approx(max(math.cos(low), -math.cos(high)) / 2)
+        assert line.f >= max(math.cos(low), -math.cos(high)) / 2 - 1e-15
+        assert line.d == 1 / s
+    assert isinstance(Angles(HALF, 2.0)._without_record(arb(HALF), arb(2), s), Middle)
+
+
 # --- Recursion ------------------------------------------------------------------------------------
 
 

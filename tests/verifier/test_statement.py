@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from certificate import REFUTED, UNREADABLE, VERIFIED, judged, verify
-from expect import SIZES
+from expect import SIZES, question_of
 
 import dpsub
 from dpsub.cli import main, parser_of
@@ -104,6 +104,15 @@ REST = "--noise-multiplier 1.5 --delta 0.05"
     [
         *("", "stratified --n 5", "wor --n five --m 2", "wor --b 1", "wor --n 5 --n 6"),
         f"wor --n 5 --m {10**30}0e {REST}",
+        "wor --n 5 --m 2 --delta 0.05",
+        f"wor --n 5 --m 2 {REST} --epsilon 1",
+        "wor --n 5 --m 2 --noise-multiplier 1.5",
+        f"wor --n 5 --m 2 --drop-last {REST}",
+        f"wor --n 5 {REST}",
+        f"wor --n 5 --m 2 --epochs 2 {REST}",
+        f"deterministic --m 2 --epochs 2 {REST}",
+        f"wor --n 5 --m 2 '{REST}",
+        "wor --n 5 --m 2 --noise-multiplier much --delta 0.05",
         f"poisson --n 0 --m 1 {REST}",
         f"shuffle --n 5 --m 0 {REST}",
         f"random_allocation --n 5 --m -1 {REST}",
@@ -114,6 +123,61 @@ REST = "--noise-multiplier 1.5 --delta 0.05"
 def test_words_that_are_no_question_are_told(written: Path, words: str) -> None:
     lines, status = verify(str(written), words)
     assert status == UNREADABLE and len(lines) == 1
+
+
+def test_an_answer_that_is_none_is_told(written: Path, tmp_path: Path) -> None:
+    answer = {"quantity": "epsilon", "adjacency": "add_remove", "lower": None, "upper": 1e6}
+    assert verify(str(written), json.dumps(answer))[1] == VERIFIED
+    listed = tmp_path / "list.json"
+    listed.write_text(json.dumps(list(answer)))
+    for text in (
+        "{}",
+        json.dumps({**answer, "upper": "much"}),
+        json.dumps({**answer, "lower": True}),
+    ):
+        lines, status = verify(str(written), text)
+        assert status == UNREADABLE and "what is expected " in lines[-1], text
+    assert verify(str(written), str(listed))[1] == UNREADABLE
+    del answer["adjacency"]
+    assert verify(str(written), json.dumps(answer))[1] == UNREADABLE
+
+
+def test_an_end_that_is_not_claimed_is_refuted(written: Path, tmp_path: Path) -> None:
+    data = json.loads(written.read_text())
+    data["claim"]["lower"] = None
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(data))
+    answer = {"quantity": "epsilon", "adjacency": "add_remove", "lower": 1e-6, "upper": 1e6}
+    lines, status = verify(str(path), json.dumps(answer))
+    assert status == REFUTED and "none is claimed" in lines[-1]
+    # what rounds to nine digits is met, and no more
+    end = data["claim"]["upper"]
+    for share, expected in ((1 + 5e-9, VERIFIED), (1 + 2e-8, REFUTED)):
+        stated = answer | {"lower": None, "upper": end / share}
+        assert verify(str(path), json.dumps(stated))[1] == expected
+
+
+def test_several_kinds_of_releases_are_no_words(written: Path, tmp_path: Path) -> None:
+    data = json.loads(written.read_text())
+    data["question"]["releases"] *= 2
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(data))
+    lines, status = verify(str(path), WORDS)
+    assert status == REFUTED and "one kind of releases, the certificate has 2" in lines[-1]
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_records_that_are_dropped_are_a_word(drops: bool, tmp_path: Path) -> None:
+    data = honest("deterministic")
+    if drops:  # an epoch of two steps, not three
+        release = data["question"]["releases"][0]
+        release["sampler"]["drop_last"], release["steps"] = True, 2
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(data))
+    words = "deterministic --n 5 --m 2 --noise-multiplier 1.5 --delta .05 --adjacency zero_out"
+    for asked in (False, True):
+        lines, _ = verify(str(path), f"{words} --drop-last" if asked else words)
+        assert ("drop_last" in lines[-1]) == (asked != drops), lines
 
 
 def test_every_option_of_the_command_is_known(written: Path) -> None:
@@ -151,6 +215,17 @@ def test_sizes_are_read_as_the_command_reads_them(words: str, tmp_path: Path) ->
     path.write_text(json.dumps(honest(EXPECTED[words])))
     lines, status = verify(str(path), words)
     assert status == VERIFIED, lines
+
+
+def test_sizes_that_follow_from_others_are_read() -> None:
+    """A rate from an expected size, and steps from the records of one."""
+    assert question_of(f"poisson --n 8 --m 2 {REST}")["sampler"]["rate"] == 0.25
+    cyclic = question_of(f"cyclic_poisson --n 8 --m 1 --cycle 2 {REST}")["sampler"]
+    assert cyclic == {"name": "cyclic_poisson", "rate": 0.25, "cycle": 2}
+    allocation = question_of(f"random_allocation --n 9 --m 2 {REST}")["sampler"]
+    assert allocation == {"name": "random_allocation", "t": 5, "k": 1}
+    assert question_of(f"poisson --rate 0.5 --m 2 {REST}")["sampler"]["rate"] == 0.5
+    assert question_of(f"deterministic --n 5 --m 2 --epochs 3 {REST}")["steps"] == 9
 
 
 def test_the_answer_is_expected(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
