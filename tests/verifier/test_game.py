@@ -211,13 +211,56 @@ def test_covers_leave_no_gap():
     ):
         with pytest.raises(Refuted, match="no cell holds"):
             check_cover(gap)
-    with pytest.raises(Refuted, match="no angles"):
-        cell(0, 1.6, -HALF, HALF)
     check_intervals([Interval("any", (0.0, 0.0))])
     families = [Interval(name, (0.0, 2.0)) for name in ("first", "second", "replaced")]
     check_intervals(families)
-    with pytest.raises(Refuted, match="'replaced'"):
-        check_intervals(families[:2])
+    for missing in families:
+        with pytest.raises(Refuted, match=f"{missing.third!r}"):
+            check_intervals([cell for cell in families if cell is not missing])
+    # touching ones leave no gap, others do
+    halves = [Interval("first", (0.0, 1.0)), Interval("first", (1.0, 2.0))]
+    check_intervals([*families[1:], *halves])
+    for gap in (
+        [],
+        [Interval("first", (0.0, 1.0)), Interval("first", (math.nextafter(1.0, 2), 2.0))],
+        [Interval("first", (math.nextafter(0, 1), 2.0))],
+        [Interval("first", (0.0, math.nextafter(2.0, 0)))],
+    ):
+        with pytest.raises(Refuted, match="'first'"):
+            check_intervals([*families[1:], *gap])
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_numbers_that_are_none_are_no_cell(value):
+    """The schema has no such numbers: a cell has to be none without it, too."""
+    for read, honest in (
+        (Cell.read, [0.5, 1.0, -0.5, 0.5]),
+        (Angles.read, [0.5, 1.0]),
+        (Interval.read, ["first", 0.5, 1.0]),
+    ):
+        read(honest, "cell")
+        for place, number in enumerate(honest):
+            if type(number) is str:
+                continue
+            wrong = [*honest[:place], value, *honest[place + 1 :]]
+            with pytest.raises(Refuted, match="cell"):
+                read(wrong, "cell")
+
+
+def test_ends_that_fall_are_no_cell():
+    for read, wrong in (
+        (Cell.read, [1.0, 0.5, -0.5, 0.5]),
+        (Cell.read, [0.5, 1.0, 0.5, -0.5]),
+        (Cell.read, [-0.1, 1.0, -0.5, 0.5]),
+        (Cell.read, [0.0, 1.6, -0.5, 0.5]),
+        (Cell.read, [0.5, 1.0, -1.6, 0.5]),
+        (Cell.read, [0.5, 1.0, -0.5, 1.6]),
+        (Interval.read, ["first", 1.0, 0.5]),
+        (Interval.read, ["first", -0.1, 0.5]),
+        (Interval.read, ["first", 0.5, 2.1]),
+    ):
+        with pytest.raises(Refuted, match="cell"):
+            read(wrong, "cell")
 
 
 def test_angles_leave_no_gap():

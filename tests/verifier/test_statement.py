@@ -226,6 +226,12 @@ def test_sizes_that_follow_from_others_are_read() -> None:
     assert allocation == {"name": "random_allocation", "t": 5, "k": 1}
     assert question_of(f"poisson --rate 0.5 --m 2 {REST}")["sampler"]["rate"] == 0.5
     assert question_of(f"deterministic --n 5 --m 2 --epochs 3 {REST}")["steps"] == 9
+    # all records, in one step
+    whole = question_of(f"deterministic --n 5 --epochs 3 {REST}")
+    assert whole["sampler"]["m"] is None and whole["steps"] == 3
+    chain = [{"kind": "wor", "size": 3}, {"kind": "poisson", "rate": 0.5}]
+    stages = question_of(f"multistage --n 7 --chain wor:3,poisson:0.5 {REST}")["sampler"]
+    assert stages == {"name": "multistage", "chain": chain}
 
 
 def test_the_answer_is_expected(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
