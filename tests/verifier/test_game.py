@@ -9,7 +9,7 @@ import game
 import mpmath
 import numpy as np
 import pytest
-from balls import Refuted, set_precision
+from balls import NotCovered, Refuted, set_precision
 from certificate import NOT_COVERED, REFUTED, UNREADABLE, VERIFIED
 from corners import WEIGHTS, Draws, Middle, base_weights
 from flint import arb
@@ -25,6 +25,7 @@ from game import (
     check_angles,
     check_cover,
     check_intervals,
+    check_work,
     covered,
     draws_of,
 )
@@ -725,6 +726,28 @@ def test_hours_are_not_spent(certificate, tmp_path):
     lines, code = proved_again(certificate, tmp_path)
     assert code == NOT_COVERED
     assert "too large" in lines[0] and "terms of sums" in lines[0]
+
+
+@pytest.mark.parametrize("far", [10**9, -(10**9)])
+def test_losses_that_lead_far_away_are_too_large(far, tmp_path):
+    """Few of them, next to each other: their sizes alone would do."""
+    data = copy.deepcopy(made("laplace"))
+    for entry in data["upper"]["game"]["cells"]:
+        entry["law"]["indices"] = [index + far for index in entry["law"]["indices"]]
+    lines, code = proved_again(data, tmp_path)
+    assert code == NOT_COVERED
+    assert "too large" in lines[0] and "a loss leads to" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("points", "width", "laws", "steps"),
+    [(2**20, 2, 1, 1), (2**19, 2**19 + 2, 1, 1), (8, 2**19, 129, 1), (2**10, 2**10, 4, 170_000)],
+)
+def test_what_a_game_takes_is_counted_first(points, width, laws, steps):
+    law = Law(STEP, 0.0, range(width), [], 0.0)
+    check_work("15", [law], 8, 1)
+    with pytest.raises(NotCovered, match="too large"):
+        check_work("15", [law] * laws, points, steps)
 
 
 def test_one_cell_is_theorem_2(tmp_path):
