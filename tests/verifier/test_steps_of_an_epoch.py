@@ -7,24 +7,29 @@ import json
 import math
 from collections import Counter
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from balls import ZERO, Refuted, Unreadable, set_precision
+from balls import ZERO, NotCovered, Refuted, Unreadable, set_precision
 from certificate import NOT_COVERED, REFUTED, UNREADABLE, VERIFIED, check_upper_parts
 from flint import arb, fmpz, fmpz_poly
 from law import missing_by_chords
 from moments import (
     AT_ZERO,
     FOURTH,
+    MOST_OWN,
     QUADRATIC,
     WHOLE,
+    Block,
+    Chords,
     GivenSum,
     Scaled,
     Sum,
     check_blocks,
     moments_of,
     overlaps,
+    read_sum,
 )
 from question import claim_of, read_question
 from reading import EDGES as EDGES_OF_A_FILE
@@ -33,6 +38,7 @@ from step_sums import law_of_sum, step_masses
 from theorems import Shared
 
 import dpsub
+from profiles import Order
 from tests.verifier.proving import proved_again
 
 EDGES = [-0.7, 0.4, 1.1]
@@ -263,6 +269,66 @@ def test_an_epoch_is_cut_into_blocks_by_one_theorem(certificates):
     for more in ([part, part], [half], [{**half, "block": 0}, half], []):
         with pytest.raises(Refuted):
             check_blocks(release, more, shared)
+
+
+ALLOCATION = SimpleNamespace(
+    name="random_allocation", laplace=False, sampler={"t": 10, "k": 3}, rounds=2
+)
+TWO_BLOCKS = [{"steps": 4, "own": 2}, {"steps": 6, "own": 1}]
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ([{"times": 3, "block": 0}, {"times": 2, "block": 1}], "equally often"),
+        ([{"times": 1, "block": 0}, {"times": 2, "block": 1}], "equally often"),
+        # two epochs have two of each
+        ([{"times": 2, "block": 0}], "blocks of 4 steps, 2 of them the record's, are no 3 of 10"),
+        ([{"times": 2, "block": 1}, {"times": 2, "block": 1}], "are no 3 of 10"),
+        ([], "blocks of 0 steps"),
+        # as many steps, and fewer of the record's
+        ([{"times": 2, "block": 1}, {"times": 8, "sums": [{"terms": 1}]}], "5 of them"),
+        ([{"times": 2, "block": 2}], "a part is of block 2, of 2"),
+        ([{"times": 2, "block": 0, "sums": [{"terms": 6}]}], "either by sums"),
+        ([{"times": 2}], "either by sums"),
+    ],
+)
+def test_blocks_that_are_no_epoch_are_refused(parts, said):
+    whole = [{"times": 2, "block": 0}, {"times": 2, "block": 1}]
+    check_blocks(ALLOCATION, whole, Shared(TWO_BLOCKS))
+    sums = [{"times": 2, "block": 0}, {"times": 2, "sums": [{"terms": 6}]}]
+    check_blocks(ALLOCATION, sums, Shared(TWO_BLOCKS))
+    with pytest.raises(Refuted, match=said):
+        check_blocks(ALLOCATION, parts, Shared(TWO_BLOCKS))
+
+
+def test_a_block_holds_no_more_steps_of_the_record_than_it_has():
+    rows = [{"steps": 1, "own": 2}, {"steps": 9, "own": 1}]
+    with pytest.raises(Refuted, match="holds more steps"):
+        check_blocks(ALLOCATION, [{"times": 2, "block": i} for i in range(2)], Shared(rows))
+
+
+def test_blocks_that_take_too_long_are_not_covered():
+    Block({"steps": 13, "own": 3}, None)
+    with pytest.raises(NotCovered, match="no more than 4 k steps"):
+        Block({"steps": 12, "own": 3}, None)
+    with pytest.raises(NotCovered, match="steps of the record"):
+        Block({"steps": 1000, "own": MOST_OWN + 1}, None)
+    row = {"edges": [0.0], "first": -10, "together": 2, "count": 5}
+    for first, is_read in ((-10, False), (-9, True), (2**17 - 10, True), (2**17 - 9, False)):
+        if is_read:
+            assert read_sum({**row, "first": first}).first == first
+            continue
+        with pytest.raises(NotCovered, match="values"):
+            read_sum({**row, "first": first})
+
+
+def test_orders_of_a_block_begin_at_one():
+    given = GivenSum([[arb(1)]] * 5, arb(1e-12))
+    chords = Chords([0.0, 0.5], [given], True)
+    assert chords(Order(arb(0))) >= 0
+    with pytest.raises(Refuted, match="must rise from loss 0"):
+        Chords([0.1, 0.5], [given], True)
 
 
 @pytest.mark.parametrize("name", ["opposite", "shuffled"])
