@@ -4,16 +4,27 @@ mutations."""
 import copy
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from allocation import LogNormal, Mean, Ratios, are_blocks, below, lacking, read_sums
-from balls import Refuted, set_precision
-from cells import Frontier, Largest, Mixture, masses
+from balls import NotCovered, Refuted, set_precision
+from cells import (
+    Events,
+    Frontier,
+    Largest,
+    Mixture,
+    laplace_below,
+    largest_step,
+    masses,
+    normal_below,
+)
 from certificate import NOT_COVERED, REFUTED, VERIFIED
+from events import Noise
 from flint import arb
 from policy import Flip
-from scipy.stats import norm
+from scipy.stats import laplace, norm
 
 import dpsub
 from tests.few import few
@@ -40,8 +51,8 @@ def test_one_step_attains_the_profile_but_not_more():
     lifted = 1 + (a - 1) / q
     place = math.log(lifted) / 2
     gaussian = q * (norm.cdf(1 - place) - lifted * norm.cdf(-1 - place))
-    laplace = q - math.sqrt(q * math.exp(-2) * (a - 1 + q))
-    for exact, is_laplace in ((gaussian, False), (laplace, True)):
+    of_laplace = q - math.sqrt(q * math.exp(-2) * (a - 1 + q))
+    for exact, is_laplace in ((gaussian, False), (of_laplace, True)):
         value = float(
             Flip(0.01, -400, 300, 128).value(signs(q, 1.0, is_laplace), arb(0.5), [[1, 1]])
         )
@@ -281,6 +292,65 @@ def test_events_of_the_largest_sum():
         cut, far = (events.event(arb(second), arb(first + more)) for more in (0.0, 1e-3))
         assert first - 1e-12 < float(cut) <= first + 1e-12
         assert value <= float(far) <= first + 1e-12
+
+
+def ends(x):
+    return float(x.lower()), float(x.upper())
+
+
+def test_tails_of_noise_on_either_side():
+    """Also of a ball that holds 0, where the two formulas meet."""
+    for t in (-30.0, -0.7, 0.0, 0.7, 30.0):
+        exact = laplace.sf(t), laplace.cdf(t)
+        assert float(Noise(True).tail(arb(t))) == pytest.approx(exact[0], rel=1e-14)
+        assert float(laplace_below(arb(t))) == pytest.approx(exact[1], rel=1e-14)
+        assert Noise(True).log_tail(t) == pytest.approx(math.log(exact[0]), rel=1e-12)
+        assert float(Noise(False).tail(arb(t))) == pytest.approx(norm.sf(t), rel=1e-12)
+        assert float(normal_below(arb(t))) == pytest.approx(norm.cdf(t), rel=1e-12)
+        assert Noise(False).log_tail(t) == pytest.approx(norm.logsf(t), rel=1e-12)
+    assert Noise(False).log_tail(40.0) == pytest.approx(norm.logsf(40.0), rel=1e-6)
+    about = arb(0, 0.1)
+    for ball, least, most in (
+        (Noise(True).tail(about), laplace.sf(0.1), laplace.sf(-0.1)),
+        (laplace_below(about), laplace.cdf(-0.1), laplace.cdf(0.1)),
+    ):
+        low, high = ends(ball)
+        assert low <= least and most <= high
+
+
+def test_events_take_no_more_than_they_may():
+    cells = [(arb(0.5), arb(0.1)), (arb(0.3), arb(0.3)), (arb(0.2), arb(0.5))]
+    events = Events(cells, arb(0.05))
+
+    def attained(charge):
+        return float(events.attained(arb(charge)))
+
+    # not even what is unseen
+    assert attained(0.04) == 0 and attained(-1) == 0
+    assert attained(0.05) == 0
+    assert attained(0.1) == pytest.approx(0.25)
+    # equal is allowed
+    assert attained(float((arb(0.05) + arb(0.1)).upper()) + 1e-15) == pytest.approx(0.5)
+    assert attained(0.3) == pytest.approx(0.65)
+    # more than all there is
+    assert attained(1.0) == pytest.approx(1.0) and attained(9.0) == pytest.approx(1.0)
+    for wrong in ([(arb(0.5), arb("nan"))], [(arb(0.5), arb("inf"))]):
+        with pytest.raises(NotCovered, match="no numbers"):
+            Events([*cells, *wrong], arb(0))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_laplace", "adjacency"),
+    [
+        ("wor", False, "zero_out"),
+        ("shuffle", True, "zero_out"),
+        ("shuffle", False, "add_remove"),
+    ],
+)
+def test_the_largest_step_is_of_shuffled_epochs(name, is_laplace, adjacency):
+    release = SimpleNamespace(name=name, laplace=is_laplace)
+    with pytest.raises(NotCovered, match="largest step"):
+        largest_step(SimpleNamespace(release=release, adjacency=adjacency))
 
 
 @pytest.fixture(scope="module")
