@@ -31,7 +31,7 @@ from game import (
 )
 from law import Law
 from question import Release
-from scipy.stats import norm
+from scipy.stats import binom, norm
 from theorems import Case
 
 import dpsub
@@ -313,6 +313,29 @@ def test_a_game_is_about_samplers_of_its_theorem(theorem, sampler, n):
     relation = "zero_out" if theorem == "70" else "substitute"
     with pytest.raises(Refuted, match=f"theorem {theorem} needs"):
         draws_of(Case(release, relation, "forward", {"theorem": theorem}, None, arb(1e-30)))
+
+
+@pytest.mark.parametrize("negligible", [1e-30, 1e-3, 3e-2])
+def test_draws_of_draws(negligible):
+    """Against binomial laws; what is left out, more for some numbers of slots, is charged."""
+    n, b, m = 5, 4, 6
+    release = Release({"name": "must_ww", "b": b, "m": m}, n, arb(1), 2, laplace=False)
+    part = {"theorem": "65"}
+    draws = draws_of(Case(release, "substitute", "forward", part, None, arb(negligible)))
+    held = binom.pmf(range(b + 1), b, 1 / n)
+    passed = 1 - held[0]
+    truth = [
+        sum(held[j] * binom.pmf(hits, m, j / b) for j in range(1, b + 1)) for hits in range(m + 1)
+    ]
+    found = [float(p) for p in draws.p]
+    assert float(draws.q) == pytest.approx(passed)
+    assert 1 - 1e-12 <= sum(found) + float(draws.rest) <= 1 + negligible
+    assert all(p <= exact / passed + 1e-12 for p, exact in zip(found, truth, strict=False))
+    assert 1 - sum(found) <= 40 * negligible + 1e-12
+    for hits, p in enumerate(found):
+        assert p == pytest.approx(
+            sum(float(law[hits]) for law, _ in draws.branches if hits < len(law))
+        )
 
 
 def test_weights_of_the_base():

@@ -26,6 +26,7 @@ from moments import (
     GivenSum,
     Scaled,
     Sum,
+    _seen,
     check_blocks,
     moments_of,
     overlaps,
@@ -321,6 +322,19 @@ def test_blocks_that_take_too_long_are_not_covered():
             continue
         with pytest.raises(NotCovered, match="values"):
             read_sum({**row, "first": first})
+
+
+def test_cells_without_mass_are_left_out_and_charged():
+    masses = [1e-14, 1e-13, 0.5, 1e-20, 0.5, 1e-13, 1e-15]
+    cells_of_them = [SimpleNamespace(q=arb(mass)) for mass in masses]
+    seen, left_out = _seen(cells_of_them, "q", arb(1e-12))
+    assert [float(cell.q) for cell in seen] == masses[2:5]
+    assert float(left_out) == pytest.approx(sum(masses) - 1, rel=1e-2)
+    seen, left_out = _seen(cells_of_them, "q", arb(1e-30))
+    assert len(seen) == len(masses) and left_out == 0
+    # not even where that is all
+    seen, left_out = _seen(cells_of_them[:2], "q", arb(1))
+    assert not seen and float(left_out) == pytest.approx(1.1e-13)
 
 
 def test_orders_of_a_block_begin_at_one():
