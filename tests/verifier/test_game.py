@@ -739,6 +739,23 @@ def test_one_wrong_entry_is_refuted(certificate, mutate, tmp_path):
     assert code == REFUTED, lines
 
 
+def test_losses_of_another_grid_are_not_played(tmp_path):
+    """The same losses, all by an offset: the recursion would take them for smaller ones, and prove
+    a claim that is false. And a law on a grid of its own, which it would take for the others'."""
+    by_offset = copy.deepcopy(made("laplace"))
+    for entry in by_offset["upper"]["game"]["cells"]:
+        law = entry["law"]
+        law["offset"], law["indices"] = 9 * law["step"], [i - 9 for i in law["indices"]]
+    by_offset["claim"]["upper"] *= 0.9
+    finer = copy.deepcopy(made("laplace"))
+    law = finer["upper"]["game"]["cells"][-1]["law"]
+    law["step"], law["indices"] = law["step"] / 2, [2 * i for i in law["indices"]]
+    for forged in (by_offset, finer):
+        lines, code = proved_again(forged, tmp_path)
+        assert code == REFUTED
+        assert "one grid step, and the offset 0" in lines[0]
+
+
 def test_points_that_end_too_early_prove_less(certificate, tmp_path):
     certificate["upper"]["game"]["points"] //= 4
     assert proved_again(certificate, tmp_path)[1] == REFUTED
