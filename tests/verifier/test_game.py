@@ -20,6 +20,7 @@ from game import (
     Interval,
     Play,
     above,
+    at_epsilon,
     bounds_of,
     bounds_of_angles,
     check_angles,
@@ -512,6 +513,19 @@ def test_a_number_that_is_none_stays_so():
     with np.errstate(all="ignore"):
         (found,) = Play(arb(STEP), 3).value([laws], arb(0), 2)
     assert np.isnan(found).all()
+
+
+def test_between_points_lies_the_chord():
+    """In the order, not in the loss: a value that falls linearly in it is met."""
+    play = Play(arb(STEP), 9)
+    W = 1 - np.exp(np.arange(9) * STEP) / 4
+    for epsilon in (0.0, 0.06, STEP, 0.3, 0.9, 7.99 * STEP, 8 * STEP):
+        exact = 1 - math.exp(epsilon) / 4
+        assert float(at_epsilon(play, W, arb(epsilon))) == pytest.approx(exact, rel=1e-12)
+    # beyond the last point it is what it is there
+    for epsilon in (8.01 * STEP, 9 * STEP, 100.0):
+        assert float(at_epsilon(play, W, arb(epsilon))) == W[-1]
+    assert float(at_epsilon(Play(arb(STEP), 1), W[:1], arb(0.3))) == W[0]
 
 
 def test_points_are_taken_in_pieces(monkeypatch):
