@@ -528,6 +528,16 @@ def test_between_points_lies_the_chord():
     assert float(at_epsilon(Play(arb(STEP), 1), W[:1], arb(0.3))) == W[0]
 
 
+@pytest.mark.parametrize(("step", "place", "epsilon"), [(0.1, 5, 0.5), (0.07, 9, 0.63)])
+def test_a_point_that_is_right_of_epsilon_by_a_rounding_is_not_taken(step, place, epsilon):
+    """Where the quotient of the doubles is whole, and that of the numbers is a little less."""
+    assert math.floor(epsilon / step) == place and place * arb(step) > epsilon
+    W = np.zeros(12)
+    W[:place] = 1.0
+    found = at_epsilon(Play(arb(step), 12), W, arb(epsilon))
+    assert found > 0 and found < 1e-12
+
+
 def test_points_are_taken_in_pieces(monkeypatch):
     rows = [sorted(laws_of(masses, False).items()) for masses in CELLS]
     laws = [Law(STEP, 0.0, [x for x, _ in row], [arb(m) for _, m in row], 0.0) for row in rows]

@@ -338,9 +338,21 @@ def test_cells_without_mass_are_left_out_and_charged():
 
 
 def test_orders_of_a_block_begin_at_one():
-    given = GivenSum([[arb(1)]] * 5, arb(1e-12))
-    chords = Chords([0.0, 0.5], [given], True)
-    assert chords(Order(arb(0))) >= 0
+    # a likelihood ratio of 1 / 2 or 3 / 2, given nothing
+    moments = [[arb(0.5**n + 1.5**n) / 2] for n in range(5)]
+    given, places = GivenSum(moments, arb(1e-12)), [0.0, 0.5, 0.75]
+    chords = Chords(places, [given], True)
+    values = [float(chords.value(i)) for i in range(3)]
+    assert values[0] > values[1] > values[2] > 0
+    orders = [arb(x).exp() for x in places]
+    for i, order in enumerate(orders):
+        assert float(chords(Order(order - 1))) == pytest.approx(values[i], rel=1e-9)
+    for i in range(2):
+        middle = chords(Order((orders[i] + orders[i + 1]) / 2 - 1))
+        assert float(middle) == pytest.approx((values[i] + values[i + 1]) / 2, rel=1e-9)
+    # beyond the last order it is what it is there
+    for u in (arb(2), arb(1e6)):
+        assert float(chords(Order(u))) == values[2]
     with pytest.raises(Refuted, match="must rise from loss 0"):
         Chords([0.1, 0.5], [given], True)
 
