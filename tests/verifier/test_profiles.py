@@ -5,12 +5,15 @@ from math import comb
 
 import numpy as np
 import pytest
-from balls import ONE, ZERO, set_precision
+from balls import ONE, ZERO, Refuted, set_precision
 from flint import arb
+from groups import drawn_by_coins, farthest, theorem_36, theorem_37, theorem_38
 from multiplicity import Counts, Stage, binomial, chain_counts, cut_sample, stages_of
+from question import Release
 from scipy import stats
 from theorems import (
     Branches,
+    Case,
     against_origin,
     laplace_mirror,
     laplace_origin,
@@ -319,3 +322,64 @@ def test_cut_samples_by_enumeration():
     )
     chance = sum(p * q * Fraction(most, k + 1) for k, p in law.items() if k >= most)
     assert float(kept) == pytest.approx(float(chance), rel=1e-14)
+
+
+# --- Groups ---------------------------------------------------------------------------------------
+
+
+def case_of(sampler, group, adjacency, n=None, *, is_laplace=False):
+    release = Release(sampler, n, arb(1.5), 1, laplace=is_laplace, group=group)
+    return Case(release, adjacency, "forward", {}, None, NEGLIGIBLE)
+
+
+@pytest.mark.parametrize(
+    ("group", "adjacency", "added", "removed"),
+    [
+        ((2, 1), "add_remove", 2, 1),
+        ((3, 2), "add_remove", 3, 2),
+        (2, "substitute", 2, 2),
+        (2, "add_remove", 2, 0),
+        (2, "zero_out", 2, 0),
+    ],
+)
+def test_groups_drawn_by_coins(group, adjacency, added, removed):
+    """The pair is the sum of what is there alone on D against that on D'; both orders of it, where
+    they are unlike."""
+    rate = Fraction(1, 4)
+    case = case_of({"name": "poisson", "rate": 0.25}, group, adjacency)
+    bounds = drawn_by_coins(case, rate)
+    P = [(stats.binom.pmf(j, added, 0.25), j / 1.5) for j in range(added + 1)]
+    Q = [(stats.binom.pmf(j, removed, 0.25), -j / 1.5) for j in range(removed + 1)]
+    assert (bounds[1] is None) == (adjacency == "substitute")
+    for bound, first, second in zip(bounds, (P, Q), (Q, P), strict=True):
+        for loss in LOSSES if bound else ():
+            exact = divergence(first, second, loss)
+            assert float(bound(order(loss), ZERO)) == pytest.approx(exact, rel=1e-6, abs=1e-9)
+
+
+def test_the_farthest_that_a_group_moves_a_schedule():
+    for m, group, length in ((2, 5, 3.0), (3, 3, 3.0), (None, 4, 4.0), (5, 2, 2.0)):
+        for adjacency, distance in (("substitute", 2), ("add_remove", 1), ("zero_out", 1)):
+            case = case_of({"name": "deterministic", "m": m}, group, adjacency, 9)
+            assert float(farthest(case)) == pytest.approx(distance * length / 1.5)
+    with pytest.raises(Refuted, match="not mixed"):
+        farthest(case_of({"name": "deterministic", "m": 2}, (2, 1), "add_remove", 9))
+
+
+@pytest.mark.parametrize(
+    ("theorem", "sampler", "adjacency", "is_laplace"),
+    [
+        (theorem_36, {"name": "wor", "m": 2}, "zero_out", False),
+        (theorem_36, {"name": "wor", "m": 2}, "substitute", True),
+        (theorem_37, {"name": "wor", "m": 2}, "substitute", False),
+        (theorem_37, {"name": "wor", "m": 2}, "add_remove", True),
+        (theorem_37, {"name": "poisson", "rate": 0.5}, "add_remove", False),
+        (theorem_38, {"name": "wor", "m": 2}, "substitute", False),
+        (theorem_38, {"name": "wor", "m": 2}, "zero_out", True),
+        (theorem_38, {"name": "wr", "m": 2}, "zero_out", False),
+        (theorem_38, {"name": "must_ow", "b": 3, "m": 2}, "zero_out", False),
+    ],
+)
+def test_theorems_of_groups_keep_to_their_samplers(theorem, sampler, adjacency, is_laplace):
+    with pytest.raises(Refuted, match="needs"):
+        theorem(case_of(sampler, 2, adjacency, 9, is_laplace=is_laplace))
