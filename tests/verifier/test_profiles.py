@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from balls import ONE, ZERO, Refuted, set_precision
 from flint import arb
-from groups import drawn_by_coins, farthest, theorem_36, theorem_37, theorem_38
+from groups import drawn_by_coins, farthest, least, theorem_36, theorem_37, theorem_38
 from multiplicity import Counts, Stage, binomial, chain_counts, cut_sample, stages_of
 from question import Release
 from scipy import stats
@@ -383,3 +383,9 @@ def test_the_farthest_that_a_group_moves_a_schedule():
 def test_theorems_of_groups_keep_to_their_samplers(theorem, sampler, adjacency, is_laplace):
     with pytest.raises(Refuted, match="needs"):
         theorem(case_of(sampler, 2, adjacency, 9, is_laplace=is_laplace))
+
+
+def test_the_second_bound_is_asked_where_the_first_is_not_enough():
+    both = least(lambda order, enough: arb(2), lambda order, enough: arb(1))
+    assert both(order(0.1), arb(1.5)) == 1
+    assert both(order(0.1), arb(2.5)) == 2
