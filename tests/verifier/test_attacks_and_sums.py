@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from allocation import LogNormal, Mean, Ratios, are_blocks, below, lacking, read_sums
-from balls import NotCovered, Refuted, set_precision
+from attacks import Sums
+from balls import ZERO, NotCovered, Refuted, set_precision
 from cells import (
     Events,
     Frontier,
@@ -21,7 +22,7 @@ from cells import (
     normal_below,
 )
 from certificate import NOT_COVERED, REFUTED, VERIFIED
-from events import Noise
+from events import Curve, Noise
 from flint import arb
 from policy import Flip
 from scipy.stats import laplace, norm
@@ -337,6 +338,23 @@ def test_events_take_no_more_than_they_may():
     for wrong in ([(arb(0.5), arb("nan"))], [(arb(0.5), arb("inf"))]):
         with pytest.raises(NotCovered, match="no numbers"):
             Events([*cells, *wrong], arb(0))
+
+
+@pytest.mark.parametrize("off", [-3.0, -0.1, -1e-9, 0.0, 1e-9, 0.1, 3.0])
+@pytest.mark.parametrize("room", [1e-6, 0.2, 0.7])
+def test_a_half_line_has_no_more_than_it_may_wherever_it_is_sought(off, room, monkeypatch):
+    """Its place is a hint: one that is too far to the left has too much under Q, and is moved."""
+    first = Sums({Fraction(0): arb(0.5), Fraction(1): arb(0.5)}, ZERO)
+    second = Sums({Fraction(0): arb(1)}, ZERO)
+    curve = Curve(first, second, arb(1), Noise(False), arb(1e-30))
+    best = norm.isf(room)
+    most = (norm.sf(best) + norm.sf(best - 1)) / 2
+    monkeypatch.setattr(curve, "place_of", lambda log_room: float(best) + off)
+    # more is asked for than there is, so that it is sharpened as far as it goes
+    for wanted in (arb(0), arb(most), arb(1)):
+        assert float(curve.event(arb(room), wanted)) <= most * (1 + 1e-12)
+    if abs(off) <= 1e-9:
+        assert float(curve.event(arb(room), arb(1))) >= most * (1 - 1e-6)
 
 
 @pytest.mark.parametrize(
