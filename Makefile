@@ -7,7 +7,8 @@ PROFILE ?=
 PARTITION ?=
 ACCOUNT ?=
 BIN := $(VENV)/bin
-SWEEP ?= workflow/sweep.yaml
+SWEEP ?= src/dpsub/papers/fair/sweep.yaml
+OWN_RUNS := $(patsubst src/dpsub/papers/%/full.yaml,results-%,$(wildcard src/dpsub/papers/*/full.yaml))
 export PYTHONUTF8 := 1
 # The project may lie in a folder with any letters in its name: setuptools and Python read lists of folders in those of
 # the locale, whatever the UTF-8 mode.
@@ -35,8 +36,7 @@ reproduce: environment  ## every table and figure at published size, into result
 reproduce-%: environment  ## one paper at full size, by its full.yaml: reproduce-importance, into results-importance/
 	$(call alone,$(BIN)/python -m snakemake --configfile src/dpsub/papers/$*/full.yaml)
 
-tournament: environment  ## samplers and schedules compared at equal proved privacy (about 40 minutes), into results-tournament/
-	$(call alone,$(BIN)/python -m snakemake --configfile workflow/config/tournament.yaml)
+tournament: reproduce-tournament  ## samplers and schedules compared at equal proved privacy (about 40 minutes)
 
 smoke: environment  ## every step at the smallest sizes, into results-smoke/
 	$(call alone,$(BIN)/python -m snakemake --configfile workflow/smoke.yaml)
@@ -101,4 +101,4 @@ endef
 export RELATIVE
 
 clean:  ## delete what runs have made; keep the environment, downloads and sweeps
-	rm -rf $(filter-out results/README.md,$(wildcard results/*)) results-smoke results-importance results-tournament data/interim .snakemake site docs/api
+	rm -rf $(filter-out results/README.md,$(wildcard results/*)) results-smoke $(OWN_RUNS) data/interim .snakemake site docs/api

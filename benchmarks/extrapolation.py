@@ -20,7 +20,7 @@ import scale
 from dpsub.files import replace_file
 
 CELLS, SEEDS, CORES = 10**7, 10, 1000
-SECONDS_PER_CELL = 30.0  # all seeds of a cell with its calibration, as in workflow/sweep.yaml
+SECONDS_PER_CELL = 30.0  # all seeds of a cell with its calibration, as in papers/fair/sweep.yaml
 SUBMITTED = 20.0  # jobs a second, by the profile's max-jobs-per-timespan
 HOUR, GIB = 3600.0, 1024.0
 

@@ -12,7 +12,7 @@ import yaml
 
 import dpsub
 from dpsub.errors import DataError
-from dpsub.reproduce import configuration, verdicts
+from dpsub.reproduce import verdicts
 from dpsub.reproduce.papers import papers
 from dpsub.sampling import REGISTRY
 from tests.documentation.console import ROOT, script
@@ -21,8 +21,6 @@ from tests.gone import GONE, needs_all_papers
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs/verdicts.md").read_text(encoding="utf-8")
 VERDICTS = verdicts.read_expected(ROOT / "src/dpsub/papers")
-PICTURE = ROOT / "docs/pictures/privacy_by_steps"
-
 
 renew = script("workflow/scripts/renew_verdicts")  # fills in the tables
 home = script("workflow/scripts/write_home")  # fills in the answers
@@ -76,12 +74,6 @@ def test_a_changed_verdict_changes_the_home_page() -> None:
     assert home.renewed(HOME, changed) != HOME
 
 
-@needs_all_papers
-def test_whether_table_8_is_right_follows_from_its_verdicts() -> None:
-    right = VERDICTS["verdict"].mask(VERDICTS["paper"] == "must", "reproduced")
-    assert "**Is Table 8 right?** Yes" in home.renewed(HOME, VERDICTS.assign(verdict=right))
-
-
 def test_a_home_page_without_markers_is_refused() -> None:
     with pytest.raises(DataError, match="must have the lines"):
         home.renewed("# dpsub\n", VERDICTS)
@@ -103,10 +95,10 @@ def test_every_paper_is_named_and_cited() -> None:
 
 
 def test_the_picture_shows_what_the_accountant_says() -> None:
-    shown = pd.read_csv(PICTURE.with_suffix(".csv")).query(
+    shown = pd.read_csv(home.CURVES).query(
         "n_compositions == 1 and sampler != 'must_ww'"
     )
-    assert PICTURE.with_suffix(".png").is_file()
+    assert home.CURVES.with_suffix(".png").is_file()
     assert len(shown) == 5
     for row in shown.to_dict("records"):
         sampler = REGISTRY.get(row["sampler"]).of_sizes(10_000, m=200, b=118)
@@ -163,14 +155,3 @@ def test_the_files_of_the_workflow_catalogue() -> None:
         Path(ROOT, name).is_file()
         for name in ("config/README.md", "workflow/Snakefile", "README.md")
     )
-
-
-@pytest.mark.needs("importance")
-def test_the_readme_says_which_data_are_real() -> None:
-    """As the configuration has them."""
-    described = configuration.load([ROOT / "config.yaml"])["experiments"].values()
-    sets = [one["sets"] for one in described if one.get("sets", {}).get("data")]
-    real = {name for one in sets for name in one["data"]}
-    twins = {name for one in sets for name in one["twins"]}
-    assert (real, len(twins)) == ({"ijcnn1"}, 7)
-    assert "ijcnn1 is real; the other seven data sets are synthetic twins" in README

@@ -127,8 +127,9 @@ def test_a_sweep_is_refused_outside_the_repository_in_a_sentence(
 ) -> None:
     with zipfile.ZipFile(wheel_and_sdist[0]) as archive:
         archive.extractall(tmp_path / "target")
+    sweep = min(ROOT.glob("src/dpsub/papers/*/sweep.yaml"))
     done = subprocess.run(
-        [sys.executable, "-m", "dpsub", "plan", str(ROOT / "workflow/sweep.yaml")],
+        [sys.executable, "-m", "dpsub", "plan", str(sweep)],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path / "target")},
         capture_output=True,

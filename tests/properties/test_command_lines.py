@@ -39,7 +39,7 @@ LINES, SOME = 1500, 112
 BLOCK = 50
 BEYOND = 2.0
 """Seconds that a command may take beyond its time limit."""
-SWEEP = str(Path(__file__).parents[2] / "workflow" / "sweep.yaml")
+SWEEP = str(min(Path(__file__).parents[2].glob("src/dpsub/papers/*/sweep.yaml")))
 EXTREME = (
     "0",
     "1",

@@ -1,6 +1,6 @@
 """Plan a sweep, and hand what is not finished to Snakemake.
 
-python workflow/scripts/run_sweep.py workflow/sweep.yaml [more.yaml ...] [-- snakemake options]
+python workflow/scripts/run_sweep.py mine.yaml [more.yaml ...] [-- snakemake options]
 """
 
 import os

@@ -254,8 +254,8 @@ def commands(paper: Paper) -> str:
     whole, asked = "`make reproduce` makes everything", made[0].identifier
     if paper.apart:
         whole, asked = (
-            f"`make {paper.key}` makes all of it",
-            (f"{asked} --configfile workflow/config/{paper.key}.yaml"),
+            f"`make reproduce-{paper.key}` makes all of it",
+            (f"{asked} --configfile src/dpsub/papers/{paper.key}/full.yaml"),
         )
     return (
         f"## How to redo it\n\nIn a clone of the project, {whole}, and this one table or "

@@ -8,7 +8,7 @@ from textwrap import TextWrapper
 
 import pandas as pd
 import write_found
-from renew_verdicts import judged
+from renew_verdicts import PICTURES, judged
 
 from dpsub.errors import DataError
 from dpsub.files import replace_file
@@ -25,7 +25,8 @@ TEMPLATE = "home.md"
 BEGIN = "<!-- answers: made by workflow/scripts/renew_pages.py -->\n"
 END = "<!-- end of answers -->"
 WRAPPED = TextWrapper(130, break_long_words=False, break_on_hyphens=False)
-CURVES = ROOT / "docs/pictures/privacy_by_steps.csv"
+(CURVES,) = PICTURES.glob("*.csv")
+"""The numbers of the picture that the page shows."""
 
 
 def renew(verdicts: pd.DataFrame) -> None:

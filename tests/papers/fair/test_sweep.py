@@ -132,19 +132,6 @@ def test_a_cell_is_named_by_what_fixes_its_numbers(tmp_path: Path) -> None:
     assert len(set.union(*(names(f"d{m}", m=m) for m in (10, 11)), names("e", steps=5))) == 3
 
 
-@pytest.mark.needs("must")
-def test_every_experiment_can_be_swept(tmp_path: Path) -> None:
-    block = {
-        "experiment": "linear_regression",
-        "variants": ["stated"],
-        "replicates": 2,
-        "vary": {"m": [50, 100]},
-    }
-    found = planned(tmp_path, block).wanted.values()
-    assert {cell.varied["m"] for cell, _ in found} == {50, 100}
-    assert len({cell.settings.samplers for cell, _ in found}) > 3
-
-
 def test_without_privacy_a_cell_stands_for_all_targets(tmp_path: Path) -> None:
     entry = ENTRY | {
         "dataset": ["linear", "digits"],
@@ -162,12 +149,11 @@ def test_without_privacy_a_cell_stands_for_all_targets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["sweep.yaml", "smoke_sweep.yaml"])
-@pytest.mark.needs("must")
 def test_the_sweeps_of_the_project_can_be_planned(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    plan = SweepPlan(sweep.load([ROOT / "workflow" / name]))
+    plan = SweepPlan(sweep.load([ROOT / "src/dpsub/papers/fair" / name]))
     assert (
         plan.totals(2)["records_to_compute"] == sum(count for _, count in plan.wanted.values()) > 0
     )

@@ -12,7 +12,7 @@ import pytest
 
 from dpsub.errors import DataError, PlanError
 from dpsub.papers.importance.claims import STATEMENTS
-from dpsub.reproduce import published
+from dpsub.reproduce import configuration, published
 from dpsub.reproduce.artefact import all_values
 from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build, printed_rows
 from dpsub.reproduce.claims import Claim
@@ -23,6 +23,7 @@ from tests.few import few
 from tests.papers.cells import prose
 from tests.unit.rows import with_rows
 
+ROOT = Path(__file__).resolve().parents[3]
 Frames = dict[str, pd.DataFrame]
 NOISE, COSTS, SUMS, PROFILES = (
     f"importance_{name}" for name in ("noise", "clustering", "sums", "profiles")
@@ -303,3 +304,14 @@ def test_settings_that_cannot_be_are_refused_in_a_sentence(
 ) -> None:
     with pytest.raises(PlanError, match=words):
         EXPERIMENTS.get(f"importance_{name}").settings(changes)
+
+
+def test_the_readme_says_which_data_are_real() -> None:
+    """As the configuration has them."""
+    described = configuration.load([ROOT / "config.yaml"])["experiments"].values()
+    sets = [one["sets"] for one in described if one.get("sets", {}).get("data")]
+    real = {name for one in sets for name in one["data"]}
+    twins = {name for one in sets for name in one["twins"]}
+    assert (real, len(twins)) == ({"ijcnn1"}, 7)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "ijcnn1 is real; the other seven data sets are synthetic twins" in readme

@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dpsub import sampling
 from dpsub.data import adult
+from dpsub.reproduce import sweep
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
@@ -300,3 +302,18 @@ class TestAdultLogistic:
         sizes = {"m": 5, "b": 5, "iterations": 1}
         frame = records("adult_logistic", "consistent", range(1), sizes, **prepared)
         assert (frame["solver"] == "scikit_learn").sum() == 1
+
+
+def test_a_utility_experiment_can_be_swept(tmp_path: Path) -> None:
+    block = {
+        "experiment": "linear_regression",
+        "variants": ["stated"],
+        "replicates": 2,
+        "vary": {"m": [50, 100]},
+    }
+    whole = {"seed": 1, "results_dir": str(tmp_path / "results"), "sweep": [block]}
+    path = tmp_path / "sweep.yaml"
+    path.write_text(yaml.safe_dump(whole), encoding="utf-8")
+    found = sweep.SweepPlan(sweep.load([path])).wanted.values()
+    assert {cell.varied["m"] for cell, _ in found} == {50, 100}
+    assert len({cell.settings.samplers for cell, _ in found}) > 3

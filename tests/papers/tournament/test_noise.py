@@ -23,12 +23,14 @@ from dpsub.papers.tournament.settings import (
     needed,
 )
 from dpsub.reproduce import configuration, sweep
+from dpsub.reproduce.papers import papers
 from dpsub.reproduce.study.cells import Cell
 from dpsub.reproduce.study.noise import Needed
 from dpsub.reproduce.sweep import SweepBlock
 from dpsub.sampling.schemes import SCHEMES
 
 ROOT = Path(__file__).resolve().parents[3]
+FOLDER = papers()["tournament"].folder
 SMALL = (
     NoiseEntry(
         samplers=("poisson", "wor", "deterministic"),
@@ -157,10 +159,10 @@ def test_noise_is_proved_and_less_is_refuted(tight: bool) -> None:
 
 
 def test_the_configurations_name_the_published_grid_and_ten_times_as_much() -> None:
-    published = configuration.load([ROOT / "config.yaml", ROOT / "workflow/config/tournament.yaml"])
+    published = configuration.load([ROOT / "config.yaml", FOLDER / "full.yaml"])
     grid = noise.TournamentNoise.settings(published["experiments"]["tournament_noise"]).grid
     assert sum(1 for _ in expanded(grid)) >= 10_000
-    (block, trainings) = sweep.load([ROOT / "workflow/config/tournament_grid.yaml"]).sweep
+    (block, trainings) = sweep.load([FOLDER / "sweep.yaml"]).sweep
     whole = noise.TournamentNoise.settings({"grid": block.model_extra["grid"]}).grid
     assert sum(1 for _ in expanded(whole)) >= 100_000
     trained = training.TournamentTraining.settings(trainings.model_extra)
