@@ -95,9 +95,7 @@ def test_every_paper_is_named_and_cited() -> None:
 
 
 def test_the_picture_shows_what_the_accountant_says() -> None:
-    shown = pd.read_csv(home.CURVES).query(
-        "n_compositions == 1 and sampler != 'must_ww'"
-    )
+    shown = pd.read_csv(home.CURVES).query("n_compositions == 1 and sampler != 'must_ww'")
     assert home.CURVES.with_suffix(".png").is_file()
     assert len(shown) == 5
     for row in shown.to_dict("records"):
