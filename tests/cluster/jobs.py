@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.workflow import runs
-from tests.workflow.runs import RESULTS, ROOT, TINY
+from tests.workflow.runs import RESULTS, ROOT, TINY, project
 
 HERE = Path(__file__).parent
 PROFILE = ("--workflow-profile", str(ROOT / "workflow/profiles/slurm"))
@@ -27,8 +27,8 @@ PATIENCE = 600
 
 def config(path: Path) -> Path:
     """Write the configuration of a run of four record files, a table and a figure."""
-    parts = {"linear_regression": {"parts": 3}}
-    return runs.config(path, artefacts=["must/table7", "must/figure6"], experiments=parts)
+    parts = {"example_walks": {"parts": 3}}
+    return runs.config(path, artefacts=["example/walks", "example/figure1"], experiments=parts)
 
 
 def record(experiment: str, part: str) -> str:
@@ -93,7 +93,7 @@ def start(
         "-m",
         "snakemake",
         "--snakefile",
-        str(ROOT / "Snakefile"),
+        str(project() / "Snakefile"),
         *machine,
         *given,
         "--",

@@ -24,10 +24,10 @@ def test_jobs_on_both_nodes_one_of_them_cancelled_give_the_bytes_of_a_local_run(
 ) -> None:
     with jobs.start(tmp_path, configuration=jobs.config(tmp_path / "own.yaml")) as process:
         jobs.wait(
-            lambda: len(jobs.running(tmp_path, "simulate_linear_regression")) >= 3,
+            lambda: len(jobs.running(tmp_path, "simulate_example_walks")) >= 3,
             "three jobs that run",
         )
-        cancelled = jobs.running(tmp_path, "simulate_linear_regression")[0]
+        cancelled = jobs.running(tmp_path, "simulate_example_walks")[0]
         jobs.slurm("scancel", cancelled)
         status, output = process.finish()
     assert status == 0, output
@@ -46,13 +46,13 @@ def test_a_killed_run_goes_on_and_keeps_what_was_finished(local: Path, tmp_path:
     """The job that outlives its Snakemake goes on, too; it and its second edition write the same
     file."""
     config = jobs.config(tmp_path / "own.yaml")
-    wanted = [jobs.record("linear_regression", f"{number}-of-3") for number in (1, 2, 3)]
+    wanted = [jobs.record("example_walks", f"{number}-of-3") for number in (1, 2, 3)]
     with jobs.start(
         tmp_path, *wanted, configuration=config, machine=(*jobs.HASTE, "--jobs", "1")
     ) as process:
         jobs.wait(lambda: "Finished jobid" in process.output, "a record")
         before = jobs.records(tmp_path)
-        jobs.wait(lambda: jobs.running(tmp_path, "simulate_linear_regression"), "a job that runs")
+        jobs.wait(lambda: jobs.running(tmp_path, "simulate_example_walks"), "a job that runs")
         process.kill()
     assert len(before) == 1
     status, output = jobs.run(tmp_path, *wanted, configuration=config)
@@ -91,9 +91,7 @@ def late_records(run: Path) -> Iterator[list[str]]:
     stop, late = threading.Event(), []
 
     def running() -> bool:
-        return any(
-            (run / ".snakemake/slurm_logs/rule_simulate_linear_regression_trace").rglob("*.log")
-        )
+        return any((run / ".snakemake/slurm_logs/rule_simulate_example_trace").rglob("*.log"))
 
     def show() -> None:
         while not running():
@@ -120,7 +118,7 @@ def late_records(run: Path) -> Iterator[list[str]]:
 @pytest.mark.slow
 def test_a_file_system_that_shows_files_late_loses_no_result(local: Path, tmp_path: Path) -> None:
     config = jobs.config(tmp_path / "own.yaml")
-    wanted = jobs.record("linear_regression_trace", "1-of-1")
+    wanted = jobs.record("example_trace", "1-of-1")
     patient, hasty = tmp_path / "patient", tmp_path / "hasty"
     no_wait = (*jobs.HASTE, "--latency-wait", "1", "--retries", "0")
     with (
@@ -145,7 +143,7 @@ def test_an_interrupted_run_leaves_no_job_in_the_queue(tmp_path: Path) -> None:
         jobs.wait(
             lambda: process.output.count("submitted with SLURM") >= 4, "the submission of all jobs"
         )
-        jobs.wait(lambda: jobs.running(tmp_path, "simulate_linear_regression"), "a job that runs")
+        jobs.wait(lambda: jobs.running(tmp_path, "simulate_example_walks"), "a job that runs")
         process.process.send_signal(signal.SIGINT)
         status, output = process.finish()
     assert status == 1, output

@@ -9,13 +9,10 @@ import pandas as pd
 import pytest
 
 from tests.cluster import jobs
-
-# its experiments are swept here
-of_fair = pytest.importorskip("tests.papers.fair.test_sweep")
-DRAWS, written = of_fair.DRAWS, of_fair.written
+from tests.workflow.sweeps import LONG, written
 
 pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("slurm")]
-MANY = DRAWS | {"vary": {"steps": [90000, 90001], "b": [20]}, "replicates": 20}
+MANY = LONG | {"replicates": 20}
 SHORT = 0.1  # minutes a job, at the expected speed
 
 
@@ -23,7 +20,7 @@ def start(folder: Path, *machine: str) -> jobs.Run:
     folder.mkdir(exist_ok=True)
     path = written(folder / "sweep.yaml", MANY, results_dir=jobs.RESULTS, job_minutes=SHORT)
     return jobs.Run(
-        folder, str(jobs.ROOT / "workflow/scripts/run_sweep.py"), str(path), "--", *machine
+        folder, str(jobs.project() / "workflow/scripts/run_sweep.py"), str(path), "--", *machine
     )
 
 

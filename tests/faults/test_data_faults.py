@@ -266,17 +266,16 @@ def test_an_interrupted_write_leaves_nothing_that_loads(prepared, monkeypatch):
 
 
 def run_of(place: Path, **data: object) -> tuple[int, str, Path]:
-    """Return the exit status and the output of a run that prepares the data of the paper alone, and
-    its folder."""
+    """Return the exit status and the output of a run that prepares the data alone, and its
+    folder."""
     where = runs.config(
-        place / "data.yaml", artefacts=["must/figureS4"], data={"download": False, **data}
+        place / "data.yaml", artefacts=["example/ages"], data={"download": False, **data}
     )
     status, output = runs.run(place, "prepare_adult", configs=(where,))
     return status, output, place / "data/interim/results"
 
 
 @pytest.mark.thorough
-@pytest.mark.needs("must")
 def test_the_job_announces_the_stand_in_and_writes_it(tmp_path):
     status, output, folder = run_of(tmp_path)
     assert status == 0, output
@@ -289,7 +288,6 @@ def test_the_job_announces_the_stand_in_and_writes_it(tmp_path):
 
 
 @pytest.mark.thorough
-@pytest.mark.needs("must")
 def test_the_job_stops_in_one_sentence(tmp_path):
     (tmp_path / "mine" / "adult").mkdir(parents=True)
     for name in adult.FILES:

@@ -18,9 +18,6 @@ from dpsub.reproduce import records
 from dpsub.reproduce.job import logged
 from tests.workflow import runs
 
-# whose tables and experiments are the material of all tests here
-pytestmark = pytest.mark.needs("must")
-
 
 def fill(disk: Path, leave: int = 0) -> Path:
     """Fill a disk but for `leave` bytes, rounded up to whole pages."""
@@ -95,7 +92,7 @@ def test_a_record(small_disk: Path, tmp_path: Path) -> None:
 def test_a_whole_run(small_disk: Path, tmp_path: Path) -> None:
     resize(small_disk, "16m")
     results = small_disk / "results"
-    where = runs.config(tmp_path / "where.yaml", results_dir=str(results), artefacts=["table5"])
+    where = runs.config(tmp_path / "where.yaml", results_dir=str(results), artefacts=["means"])
     process = runs.start(tmp_path / "run", configs=(runs.TINY, where))
     for _ in range(runs.PATIENCE * 10):
         if (results / "logs").exists() or process.poll() is not None:
@@ -114,4 +111,4 @@ def test_a_whole_run(small_disk: Path, tmp_path: Path) -> None:
     status, output = runs.run(tmp_path / "run", configs=(runs.TINY, where))
     assert status == 0, output
     assert all((small_disk / name).read_bytes() == content for name, content in made.items())
-    assert (results / "tables/must/table5.csv").stat().st_size
+    assert (results / "tables/example/means.csv").stat().st_size

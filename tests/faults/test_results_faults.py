@@ -15,9 +15,6 @@ from dpsub.reproduce import records
 from tests.few import few
 from tests.workflow import runs
 
-# whose tables and experiments are the material of all tests here
-pytestmark = pytest.mark.needs("must")
-
 COLUMNS = {"replicate": "int64", "sampler": "str", "mean": "float64"}
 
 
@@ -170,17 +167,17 @@ def test_undeclared_records_are_not_written(
 
 @pytest.mark.thorough
 def test_a_damaged_record_stops_a_run_in_a_sentence(tmp_path: Path) -> None:
-    only = runs.config(tmp_path / "only.yaml", artefacts=["table5"])
-    status, output = runs.run(tmp_path / "run", "table5", configs=(runs.TINY, only))
+    only = runs.config(tmp_path / "only.yaml", artefacts=["means"])
+    status, output = runs.run(tmp_path / "run", "means", configs=(runs.TINY, only))
     assert status == 0, output
-    path = tmp_path / "run" / runs.RESULTS / "records/subset_statistics/1-of-1.parquet"
+    path = tmp_path / "run" / runs.RESULTS / "records/example_means/1-of-1.parquet"
     path.write_bytes(path.read_bytes()[:-100])
-    status, output = runs.run(tmp_path / "run", "table5", configs=(runs.TINY, only))
+    status, output = runs.run(tmp_path / "run", "means", configs=(runs.TINY, only))
     assert status == 1
     assert f"error: the record file {path.relative_to(tmp_path / 'run')} must be complete" in output
     assert "delete it and run again" in output and "Traceback" not in output
     path.unlink()
-    status, output = runs.run(tmp_path / "run", "table5", configs=(runs.TINY, only))
+    status, output = runs.run(tmp_path / "run", "means", configs=(runs.TINY, only))
     assert status == 0, output
 
 
@@ -194,7 +191,7 @@ def test_a_results_folder_that_cannot_be_written_is_named(
     (tmp_path / "file").touch()
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True, timeout=30)
     where = runs.config(
-        tmp_path / "where.yaml", results_dir=str(tmp_path / place), artefacts=["table5"]
+        tmp_path / "where.yaml", results_dir=str(tmp_path / place), artefacts=["means"]
     )
     status, output = runs.run(tmp_path / "run", configs=(runs.TINY, where))
     assert status == 1

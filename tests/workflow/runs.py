@@ -1,32 +1,78 @@
-"""Runs of the tiny configuration as a user starts them, each in a folder of its own."""
+"""Runs of the tiny configuration as a user starts them, each in a folder of its own.
+
+They are of a copy of the project in which the example paper of the tests stands among the papers,
+so that they need no other one.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-TINY = ROOT / "tests/tiny.yaml"
+HERE = Path(__file__).resolve().parent
+TINY = HERE / "tiny.yaml"
+EXAMPLE = "src/dpsub/papers/example"
+"""Where the example paper stands in a copy of the project."""
+PARTS = (
+    "CITATION.cff",
+    "Makefile",
+    "Snakefile",
+    "config.yaml",
+    "pyproject.toml",
+    "data/SOURCES.csv",
+    "docs",
+    "src",
+    "workflow",
+)
+"""What of the project a run needs."""
 RESULTS = "results-tiny"
 PATIENCE = 300  # seconds after which a run counts as hung
 OPTIONS = ("--nolock", "--workflow-profile", str(ROOT / "workflow/profiles/default"))
 """Of the Makefile's call, and the profile that a call from the project's top finds by itself."""
 
 
+def project_in(folder: Path) -> Path:
+    """Make a copy of the project with the example paper."""
+    unneeded = shutil.ignore_patterns("*.egg-info")
+    for name in PARTS:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            # with what Python has compiled, which need not be done again
+            shutil.copytree(ROOT / name, folder / name, ignore=unneeded)
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    shutil.copytree(HERE / "example", folder / EXAMPLE, ignore=unneeded)
+    return folder
+
+
+@cache
+def project() -> Path:
+    """Return the copy of the project whose runs are tested, one in each process of tests."""
+    top = Path(tempfile.mkdtemp(prefix="dpsub-"))
+    atexit.register(shutil.rmtree, top, ignore_errors=True)
+    return project_in(top / "project")
+
+
 def environment() -> dict[str, str]:
     # files of Adult that are at hand would change what is computed
-    return {name: value for name, value in os.environ.items() if name != "DPSUB_DATA"}
+    kept = {name: value for name, value in os.environ.items() if name != "DPSUB_DATA"}
+    return kept | {"PYTHONPATH": str(project() / "src")}
 
 
 def command(
     *arguments: str,
     configs: tuple[Path, ...] = (TINY,),
     cores: int = 2,
-    snakefile: Path = ROOT / "Snakefile",
+    snakefile: Path | None = None,
 ) -> list[str]:
     files = ["--configfile", *map(str, configs)] if configs else []
     return [
@@ -35,7 +81,7 @@ def command(
         "snakemake",
         *arguments,
         "--snakefile",
-        str(snakefile),
+        str(snakefile or project() / "Snakefile"),
         *OPTIONS,
         "--cores",
         str(cores),

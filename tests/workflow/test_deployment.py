@@ -82,6 +82,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a user to whom the forge has this project, at the tag v0."""
     place = tmp_path_factory.mktemp("forge")
     project = copied(place / "project")
+    shutil.copytree(runs.HERE / "example", project / runs.EXAMPLE)
     name = ("-c", "user.name=a", "-c", "user.email=a@example.org")
     for words in (
         ("init", "--quiet"),
@@ -129,7 +130,7 @@ def called(
     )
 
 
-RUN = ("-m", "snakemake", "must/table5", "--cores", "2", "--configfile", "tiny.yaml")
+RUN = ("-m", "snakemake", "example/means", "--cores", "2", "--configfile", "tiny.yaml")
 
 
 def test_a_table_is_made_where_snakemake_has_no_dpsub(
@@ -142,7 +143,7 @@ def test_a_table_is_made_where_snakemake_has_no_dpsub(
     assert done.returncode == 1 and "add `--sdm conda`" in done.stdout
     done = called(snakemake, world, deployed, *RUN, "--sdm", "conda")
     assert done.returncode == 0, done.stdout[-4000:]
-    assert len(pd.read_csv(deployed / RESULTS / "tables/must/table5.csv"))
+    assert len(pd.read_csv(deployed / RESULTS / "tables/example/means.csv"))
 
 
 @pytest.mark.slow
@@ -153,17 +154,17 @@ def test_a_whole_run_ends_in_the_report_and_in_that_of_snakemake(
     done = called(snakemake, world, deployed, *everything)
     assert done.returncode == 0, done.stdout[-4000:]
     page = (deployed / RESULTS / "report/index.html").read_text(encoding="utf-8")
-    assert "must" in page and "Traceback" not in page
+    assert "Richard Roe" in page and "Traceback" not in page
     done = called(snakemake, world, deployed, *everything, "--report", "report.html")
     assert done.returncode == 0, done.stdout[-4000:]
-    assert "tables/must/table5.csv" in (deployed / "report.html").read_text(encoding="utf-8")
+    assert "tables/example/means.csv" in (deployed / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_wrong_configuration_is_told_in_one_sentence(
     snakemake: Path, world: dict[str, str], deployed: Path
 ) -> None:
-    (deployed / "wrong.yaml").write_text("artefacts: [tabel5]\n", encoding="utf-8")
+    (deployed / "wrong.yaml").write_text("artefacts: [meens]\n", encoding="utf-8")
     done = called(snakemake, world, deployed, *RUN[:-1], "wrong.yaml", "--sdm", "conda", "-n")
     assert done.returncode == 1
-    assert "unknown artefact 'tabel5'; did you mean 'table5'?" in done.stdout
+    assert "unknown artefact 'meens'; did you mean 'means'?" in done.stdout
     assert "Traceback" not in done.stdout

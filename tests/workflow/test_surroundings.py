@@ -4,7 +4,6 @@ locale, a wrong clock."""
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,20 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.workflow import runs
-from tests.workflow.runs import ROOT
 
 HOSTILE = "Prüfung of \"a\" 'name' & $(touch executed) `touch executed` ; \u202eRTL"
 RESULTS = "Erg \"ebnis\" 'x' &lt; \\; touch executed #"
-PARTS = (
-    "CITATION.cff",
-    "Snakefile",
-    "config.yaml",
-    "pyproject.toml",
-    "data/SOURCES.csv",
-    "docs",
-    "src",
-    "workflow",
-)
 ODD = {
     "LC_ALL": "tr_TR.UTF-8",
     "LANG": "de_DE",
@@ -69,16 +57,7 @@ class Abroad:
 
 
 def project_in(folder: Path) -> Path:
-    for name in PARTS:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).is_dir():
-            shutil.copytree(
-                ROOT / name,
-                folder / name,
-                ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"),
-            )
-        else:
-            shutil.copy(ROOT / name, folder / name)
+    runs.project_in(folder)
     (folder / ".venv").symlink_to(sys.prefix, target_is_directory=True)
     return folder
 
@@ -124,29 +103,26 @@ def test_nothing_in_a_name_is_executed(abroad: Abroad) -> None:
 
 @pytest.mark.thorough
 def test_changed_code_makes_what_depends_on_it_again_and_nothing_else(abroad: Abroad) -> None:
-    table, must = (
-        abroad.results / "tables/must/table5.csv",
-        abroad.project / "src/dpsub/papers/must",
-    )
+    table, paper = abroad.results / "tables/example/means.csv", abroad.project / runs.EXAMPLE
     records, printed = runs.recorded(abroad.work, RESULTS), table.read_bytes()
-    experiments, figures = must / "experiments/utility.py", must / "figures/utility.py"
+    experiments, figures = paper / "experiments.py", paper / "figures.py"
     code = experiments.read_text(encoding="utf-8")
     experiments.write_text(code + "\n\n# a comment cannot change a number\n", encoding="utf-8")
-    status, output = abroad.run("-n", "must/table5", "must/figure6")
+    status, output = abroad.run("-n", "example/means", "example/figure1")
     assert status == 0 and "Nothing to be done" in output, output
     figures.write_text(figures.read_text(encoding="utf-8") + "\nSTYLE = 1\n", encoding="utf-8")
-    status, output = abroad.run("must/table5", "must/figure6")
+    status, output = abroad.run("example/means", "example/figure1")
     assert (
         status == 0
         and re.search(r"^build_figure +1$", output, re.M)
         and not re.search(r"^(simulate|train|account)_", output, re.M)
     ), output
     assert "build_table" not in output and runs.recorded(abroad.work, RESULTS) == records
-    assert code.count("release(mean, cell.sigma_mean, noise)") == 1
-    experiments.write_text(code.replace("release(mean,", "release(mean + 1,"), encoding="utf-8")
-    status, output = abroad.run("must/table5")
+    assert code.count("release(float(distinct.mean()), 0.1, noise)") == 1
+    experiments.write_text(code.replace("release(float(", "release(1 + float("), encoding="utf-8")
+    status, output = abroad.run("example/means")
     assert status == 0, output
-    name = "records/subset_statistics/1-of-1.parquet"
+    name = "records/example_means/1-of-1.parquet"
     assert (
         runs.recorded(abroad.work, RESULTS)[name] != records[name] and table.read_bytes() != printed
     )

@@ -14,23 +14,20 @@ import pytest
 
 from dpsub.reproduce import sweep
 from tests.workflow import runs
+from tests.workflow.sweeps import LONG, MEANS, WALKS, written
 
-# its experiments are swept here
-of_fair = pytest.importorskip("tests.papers.fair.test_sweep")
-DRAWS, FAIR, written = of_fair.DRAWS, of_fair.FAIR, of_fair.written
-
-RUNNER = runs.ROOT / "workflow/scripts/run_sweep.py"
 RESULTS = runs.RESULTS
-SEVERAL = DRAWS | {"vary": {"steps": [90000, 90001], "b": [20]}, "replicates": 12}
+SEVERAL = LONG | {"replicates": 12}
 """Some jobs of some seconds."""
 
 
 def start(folder: Path, *blocks: dict, cores: int = 2, **keys: object) -> subprocess.Popen:
     folder.mkdir(exist_ok=True)
     path = written(folder / "sweep.yaml", *blocks, **{"results_dir": RESULTS, **keys})
+    runner = runs.project() / "workflow/scripts/run_sweep.py"
     options = [*runs.OPTIONS, "--cores", str(cores)]
     return subprocess.Popen(
-        [sys.executable, str(RUNNER), str(path), "--", *options],
+        [sys.executable, str(runner), str(path), "--", *options],
         cwd=folder,
         env=runs.environment(),
         stdin=subprocess.DEVNULL,
@@ -76,15 +73,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.thorough
 def test_only_what_is_new_is_computed(tmp_path: Path) -> None:
-    status, output = run(tmp_path, DRAWS, FAIR)
+    status, output = run(tmp_path, MEANS, WALKS)
     assert status == 0, output
     assert "11 cells, 0 of them finished; 22 records to compute in 2 jobs" in output
     before = made(tmp_path)
-    status, output = run(tmp_path, DRAWS, FAIR)
+    status, output = run(tmp_path, MEANS, WALKS)
     assert status == 0 and "11 cells, 11 of them finished; 0 records to compute in 0 jobs" in output
     assert made(tmp_path) == before
     status, output = run(
-        tmp_path, DRAWS | {"samplers": ["wr", *DRAWS["samplers"]], "replicates": 3}, FAIR
+        tmp_path, MEANS | {"samplers": ["wr", *MEANS["samplers"]], "replicates": 3}, WALKS
     )
     assert status == 0, output
     assert "13 cells, 3 of them finished; 14 records to compute in 1 jobs" in output
@@ -115,7 +112,7 @@ def test_a_killed_sweep_goes_on_and_computes_nothing_twice(whole: Path, tmp_path
 
 
 def test_a_contradiction_is_told_before_the_first_job(tmp_path: Path) -> None:
-    status, output = run(tmp_path, DRAWS | {"vary": {"b": [101]}})
+    status, output = run(tmp_path, MEANS | {"vary": {"b": [101]}})
     assert (status, output) == (1, "error: sweep[0]: b must be at most n = 100, got b = 101\n")
     assert (
         not list((tmp_path / RESULTS).rglob("*.parquet"))

@@ -46,9 +46,7 @@ FULL = [
 ]
 
 
-@pytest.mark.parametrize(
-    "path", [ROOT / "workflow/smoke.yaml", ROOT / "tests/tiny.yaml", *FULL], ids=str
-)
+@pytest.mark.parametrize("path", [ROOT / "workflow/smoke.yaml", *FULL], ids=str)
 def test_the_configurations_of_the_project_are_valid(path: Path) -> None:
     plan = Plan(configuration.load([ROOT / "config.yaml", path]))
     assert plan.products and plan.records(*plan.experiments)
