@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dpsub import sampling
+from tests.gone import needs_all_papers
 
-# whose tables and experiments are the material of all tests here
-pytestmark = pytest.mark.needs("must", "fair")
+pytestmark = needs_all_papers  # benches measure their experiments
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 

@@ -13,19 +13,15 @@ import pytest
 
 from dpsub.cli import COMMANDS, parser_of
 from dpsub.reproduce import artefacts
-from dpsub.reproduce.papers import papers
 from dpsub.reproduce.tables import Table
 from dpsub.reproduce.verdicts import COLUMNS, VARIANTS
 from tests.documentation.console import MADE, ROOT
 from tests.documentation.test_pages import PAGES, TEMPLATES, in_clone, name_of
-from tests.gone import GONE
+from tests.gone import needs_all_papers
 
 # it tells of what is gone, too
 TEXTS = [page for page in (*PAGES, *TEMPLATES) if page.name != "CHANGELOG.md"]
-BEYOND = {"fair", "practice", "tournament"}
-pytestmark = pytest.mark.skipif(
-    bool(GONE or BEYOND - set(papers())), reason="pages name what papers that are gone had"
-)
+pytestmark = needs_all_papers  # pages name what papers have
 EVERY = pytest.mark.parametrize("page", TEXTS, ids=name_of)
 FOLDERS = (
     "src",
@@ -310,7 +306,7 @@ def test_sections_that_are_named_are_there(page: Path) -> None:
         ".venv/bin/dpsub account wor --noise 4",
         "python workflow/scripts/none.py",
         ".venv/bin/python workflow/scripts/renew_pages.py --reslts results",
-        "snakemake --cores 2 must/table88",
+        "snakemake --cores 2 none/table88",
         "pytest tests/documentation/test_names.py -k nothing_of_this_name",
     ],
 )
@@ -319,13 +315,13 @@ def test_a_wrong_command_is_found(wrong: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", ["src/dpsub/none.py", "results/tables/must/figureS2.csv", "workflow/none/", "none.md"]
+    "wrong", ["src/dpsub/none.py", "results/tables/none/table88.csv", "workflow/none/", "none.md"]
 )
 def test_a_missing_file_is_found(wrong: str) -> None:
     assert missing_file(wrong)
 
 
-@pytest.mark.needs("must")
 def test_a_wrong_name_is_found() -> None:
-    assert not is_known("delta_c_" + "paer") and is_known("delta_c_pair")
+    known = min(name for name in quantities(None) if "_" in name)
+    assert not is_known(f"{known}_" + "paer") and is_known(known)
     assert not resolves("dpsub.accounting.nothing") and resolves("dpsub.account")

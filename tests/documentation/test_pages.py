@@ -18,6 +18,7 @@ import dpsub
 from dpsub.cli import COMMANDS, main
 from dpsub.reproduce import configuration
 from tests.documentation.console import MADE, ROOT, Typed, clone, outputs, typed
+from tests.gone import needs_all_papers
 
 DOCS = ROOT / "docs"
 TOPS = sorted(top for top in ROOT.iterdir() if not top.name.startswith((*MADE, ".", "src")))
@@ -78,7 +79,7 @@ def test_an_eaten_underscore_is_found() -> None:
     ],
     ids=name_of,
 )
-@pytest.mark.needs("must")
+@needs_all_papers
 def test_commands_print_what_a_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,7 +245,7 @@ def test_the_reference_opens_the_whole_front_door() -> None:
     ) == sorted(dpsub.__all__)
 
 
-@pytest.mark.needs("must")
+@needs_all_papers
 def test_the_configuration_that_is_shown_is_one(tmp_path: Path) -> None:
     (shown,) = re.findall(
         r"^```yaml\n(.*?)^```", (ROOT / "config/README.md").read_text(encoding="utf-8"), re.M | re.S

@@ -14,11 +14,11 @@ GOOD = "wr,sigma,0.12,exact,,,as_printed,,"
 
 
 def load(tmp_path: Path, *lines: str, header: str = HEADER) -> None:
-    (tmp_path / "must/published").mkdir(parents=True)
-    (tmp_path / "must/published/table4.csv").write_text(
+    (tmp_path / "demo/published").mkdir(parents=True)
+    (tmp_path / "demo/published/table4.csv").write_text(
         "\n".join([header, *lines]) + "\n", encoding="utf-8"
     )
-    published.load("must", "table4", tmp_path)
+    published.load("demo", "table4", tmp_path)
 
 
 def test_the_good_line_is_accepted(tmp_path: Path) -> None:
@@ -93,15 +93,15 @@ def test_an_empty_file_is_named(tmp_path: Path) -> None:
 
 def test_a_missing_file_or_paper_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"printed numbers must be in a file, got no .*table99.csv"):
-        published.load("must", "table99", tmp_path)
-    with pytest.raises(DataError, match="printed numbers of 'mist' must be in a folder"):
-        published.artefacts("mist", tmp_path)
+        published.load("demo", "table99", tmp_path)
+    with pytest.raises(DataError, match="printed numbers of 'dmeo' must be in a folder"):
+        published.artefacts("dmeo", tmp_path)
 
 
 def test_a_missing_or_foreign_file_of_verdicts_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"got no .*comparison.csv; run the comparison first"):
         verdicts.read(tmp_path / "comparison.csv")
-    foreign = tmp_path / "must" / "expected_verdicts.csv"
+    foreign = tmp_path / "demo" / "expected_verdicts.csv"
     foreign.parent.mkdir()
     foreign.write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(

@@ -31,23 +31,7 @@ from dpsub.cli import main
 TARGET = Path(__file__).with_name("commands.json")
 RELATIVE = 1e-12  # of numbers
 
-SWEEP = """
-seed: 1
-results_dir: results
-job_minutes: 0.3
-memory_mib: 8000
-sweep:
-  - {experiment: distinct_draws,
-     samplers: &all [poisson, wor, wr, must_oo, must_ow, must_wo, must_ww],
-     replicates: 4, n: 1000, m: 50, b: 100, vary: {steps: [100, 400]}}
-  - {experiment: distinct_draws, samplers: *all,
-     replicates: 4, n: 2000, m: 50, b: 200, vary: {steps: [100, 400]}}
-  - experiment: fair_comparison
-    variants: [rigorous]
-    replicates: 2
-    grid: [{dataset: [linear, adult], samplers: [poisson, wor, "wor:200,wr:100"],
-            m: 100, steps: 20, target_epsilon: 2}]
-"""
+(SWEEP,) = (Path(__file__).parents[1] / "papers").glob("*/golden_sweep.yaml")
 FILES = {
     "frame.csv": [
         "stratum,cluster,size,income",
@@ -57,7 +41,7 @@ FILES = {
         "stratum,cluster,size,allocation",
         *(f"{'ab'[i % 2]},{i % 4},{i + 1},{5 + 2 * (i % 2)}" for i in range(40)),
     ],
-    "sweep.yaml": SWEEP.splitlines(),
+    "sweep.yaml": SWEEP.read_text(encoding="utf-8").splitlines(),
 }
 """What commands read, in the folder where they run."""
 

@@ -11,6 +11,7 @@ from dpsub import cli
 from dpsub.cli.answers import Answer
 from tests.conftest import parser_of_commands
 from tests.golden import commands
+from tests.gone import needs_all_papers
 
 RECORDED = commands.recorded()
 ELSEWHERE = 1e-4
@@ -29,8 +30,8 @@ def first_of_each(most: int = 4) -> list[Any]:
     for command in RECORDED:
         name = command.split()[0]
         marks = [] if seen[name] < most else [pytest.mark.thorough]
-        if name == "plan":  # its sweeps are of this paper's experiments
-            marks.append(pytest.mark.needs("fair"))
+        if name == "plan":  # its sweep is of a paper's experiments
+            marks.append(needs_all_papers)
         table.append(pytest.param(command, marks=marks))
         seen[name] += 1
     return table

@@ -11,6 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dpsub.reproduce import experiments
+from dpsub.reproduce.papers import papers
 from tests.few import few
 from tests.packaging.scratch import ROOT, copied, ran, tried
 
@@ -23,6 +25,8 @@ FILES = dict(
         flags=re.M | re.S,
     )
 )
+OTHER = min(papers())
+OF_ANOTHER = min(experiments.REGISTRY.names())
 RUN = ("-m", "snakemake", "--cores", "2", "--configfile")
 
 
@@ -172,8 +176,8 @@ PLANTED = [
     (
         "__init__.py",
         'key="demo"',
-        'key="must"',
-        "two papers must not have one key, got 'must' in papers/",
+        f'key="{OTHER}"',
+        f"two papers must not have one key, got {OTHER!r} in papers/",
     ),
     (
         "smoke.yaml",
@@ -184,8 +188,8 @@ PLANTED = [
     (
         "smoke.yaml",
         "",
-        "experiments: {composition: {}}\n",
-        "unknown configuration key 'experiments.composition' in papers/demo/smoke.yaml; ",
+        f"experiments: {{{OF_ANOTHER}: {{}}}}\n",
+        f"unknown configuration key 'experiments.{OF_ANOTHER}' in papers/demo/smoke.yaml; ",
     ),
     (
         "smoke.yaml",

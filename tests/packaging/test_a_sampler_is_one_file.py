@@ -28,8 +28,12 @@ SOLVED = {"wow": "--n 60 --a 12 --b 8", "blb": "--n 100"}
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy in which the files of the page stand, and nothing else is changed."""
-    top = copied(tmp_path_factory.mktemp("clone"))
+    return with_the_page(tmp_path_factory.mktemp("clone"))
+
+
+def with_the_page(top: Path) -> Path:
+    """Make a copy in which the files of the page stand, and nothing else is changed."""
+    copied(top)
     for name, text in FILES.items():
         (top / "src/dpsub" / name).write_text(text, encoding="utf-8")
     return top
@@ -70,39 +74,6 @@ def test_a_missing_size_is_named_with_what_it_is_for(scratch: Path, name: str) -
     done = tried(scratch, "-m", "dpsub", "law", name, "--n", "100")
     assert (done.returncode, done.stdout) == (2, "")
     assert f"{first} (size of the first stage)" in done.stderr and done.stderr.count("\n") == 1
-
-
-TABLE = """
-from dpsub import sampling
-from dpsub.reproduce import experiments
-from dpsub.reproduce.figures import style
-
-experiment = experiments.REGISTRY.get("distinct_counts")()
-settings = {"draws": 20, "samplers": ["poisson", "blb"], "settings": [{"n": 400, "m": 20, "b": 40}]}
-records = experiment.compute(settings, variant="stated", replicates=range(2), seed=1)
-expected = sampling.of_sizes("blb", n=400, b=40).expected_distinct(400)
-assert set(records.loc[records["sampler"] == "blb", "law_mean"]) == {expected}
-for name in ("blb", "wow"):
-    assert style.sampler_style(name)["color"] == sampling.REGISTRY.get(name).colour
-"""
-SWEEP = """
-seed: 1
-results_dir: results
-job_minutes: 1
-memory_mib: 1000
-sweep:
-  - {experiment: linear_regression, variants: [stated], samplers: [wor, blb],
-     replicates: 2, iterations: 16}
-"""
-
-
-@pytest.mark.thorough
-@pytest.mark.needs("must")
-def test_an_experiment_and_a_sweep_take_it(scratch: Path) -> None:
-    ran(scratch, "-c", TABLE)
-    (scratch / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
-    plan = answer(scratch, "plan sweep.yaml --cores 1")
-    assert plan["cells"] == 4  # two samplers, two targets
 
 
 SCHEME = """

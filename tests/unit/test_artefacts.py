@@ -260,7 +260,7 @@ def test_cells_join_printed_ours_and_verdict() -> None:
     printed = pd.DataFrame(
         [
             [
-                "must",
+                "demo",
                 "table6",
                 sampler,
                 "sigma",

@@ -13,7 +13,7 @@ from dpsub.reproduce.crate import AUTHORS, crate
 from tests.documentation.console import ROOT
 
 ENVIRONMENT = {"date": "2026-11-26", "versions": {"dpsub": "0.2.0"}, "commit": "abc"}
-FILES = ["tables/must/table 5.csv", "comparison.csv", "run/config.yaml"]
+FILES = ["tables/demo/table 5.csv", "comparison.csv", "run/config.yaml"]
 ADULT = {"dataset": "adult", "label": "real", "rows": 45222, "sha256": "0ff"}
 
 
@@ -40,7 +40,7 @@ def test_a_crate_is_valid(date: str) -> None:
     assert [part["@id"] for part in root["hasPart"]] == [
         "comparison.csv",
         "run/config.yaml",
-        "tables/must/table%205.csv",
+        "tables/demo/table%205.csv",
     ]
 
 
@@ -64,4 +64,4 @@ def test_the_run_names_the_workflow_its_inputs_and_its_results() -> None:
     assert config["name"] == "run/config.yaml" and adult["name"] == "Data set adult, real"
     assert adult["identifier"] == "sha256:0ff"
     results = [one["@id"] for one in run["result"]]
-    assert results == ["comparison.csv", "tables/must/table%205.csv"]
+    assert results == ["comparison.csv", "tables/demo/table%205.csv"]

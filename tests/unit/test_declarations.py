@@ -46,7 +46,7 @@ def records(**changes: Any) -> dict[str, pd.DataFrame]:
 def table(*parts: Part, **more: Any) -> Table:
     """Return a table of these parts."""
     fields = {
-        "paper": "must",
+        "paper": "demo",
         "name": "made_up",
         "caption": "",
         "keys": ("sampler", "b"),
@@ -117,7 +117,7 @@ class TestTables:
         with pytest.raises(
             DataError,
             match=r"got 'sampler=wor', 'x' 3 times; .* add the key of "
-            r"must/made_up",
+            r"demo/made_up",
         ):
             rows(table(Part("study", {"x": "x"})))
         with pytest.raises(DataError, match=r"must share their x, got 1\.0 and 3\.0"):
@@ -128,7 +128,7 @@ class TestTables:
         [
             (
                 Part("stuudy", {"x": "x"}),
-                "must/made_up: unknown experiment 'stuudy'; did you mean 'study'",
+                "demo/made_up: unknown experiment 'stuudy'; did you mean 'study'",
             ),
             (Part("study", {"x": mean("xx")}), "unknown column of study 'xx'"),
             (Part("study", {"x": Column("x", lower="low")}), "unknown column of study 'low'"),
@@ -241,7 +241,7 @@ def test_what_a_run_lacks_is_said(question: claims.Ask, reason: str) -> None:
 
 
 def made_up_claims(*declared: Claim | Setting) -> claims.Claims:
-    fields = {"paper": "must", "name": "made_up_claims", "caption": "", "claims": declared}
+    fields = {"paper": "demo", "name": "made_up_claims", "caption": "", "claims": declared}
     return type("MadeUp", (claims.Claims,), fields)()
 
 

@@ -328,7 +328,12 @@ def test_an_artefact_without_its_experiment_is_refused() -> None:
 
 
 def test_it_is_refused_before_anything_is_made(tmp_path: Path) -> None:
-    bad = runs.config(tmp_path / "bad.yaml", experiments={"linear_regression": {"b": 500}})
+    bad = runs.config(
+        tmp_path / "bad.yaml",
+        papers=["must"],
+        artefacts=["must/table7"],
+        experiments={"linear_regression": {"n": 100, "b": 500}},
+    )
     status, output = runs.run(tmp_path / "run", configs=(runs.TINY, bad))
     assert status == 1
     assert "\nexperiments.linear_regression: b must be " in output and "Traceback" not in output

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -19,9 +20,8 @@ from dpsub.reproduce.settings import conform
 from dpsub.sampling import MustWW
 from dpsub.sampling.base import Sampler, Stage, StagedSampler, WithoutReplacement, WithReplacement
 from tests.experiment_runs import run, settings_of
-from tests.gone import needs_all_papers
-
-pytestmark = needs_all_papers  # experiments of several papers are asked
+from tests.packaging.scratch import ran
+from tests.packaging.test_a_sampler_is_one_file import answer, with_the_page
 
 
 class Drawn(MustWW):
@@ -137,3 +137,41 @@ def test_a_size_that_nobody_gives_is_named() -> None:
     ):
         with pytest.raises(PlanError, match=f"{lacking}, got none$"):
             REGISTRY.get(name).settings(settings_of(name, samplers=["thrice"]))
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with the samplers of docs/adding.md."""
+    return with_the_page(tmp_path_factory.mktemp("clone"))
+
+
+TABLE = """
+from dpsub import sampling
+from dpsub.reproduce import experiments
+from dpsub.reproduce.figures import style
+
+experiment = experiments.REGISTRY.get("distinct_counts")()
+settings = {"draws": 20, "samplers": ["poisson", "blb"], "settings": [{"n": 400, "m": 20, "b": 40}]}
+records = experiment.compute(settings, variant="stated", replicates=range(2), seed=1)
+expected = sampling.of_sizes("blb", n=400, b=40).expected_distinct(400)
+assert set(records.loc[records["sampler"] == "blb", "law_mean"]) == {expected}
+for name in ("blb", "wow"):
+    assert style.sampler_style(name)["color"] == sampling.REGISTRY.get(name).colour
+"""
+SWEEP = """
+seed: 1
+results_dir: results
+job_minutes: 1
+memory_mib: 1000
+sweep:
+  - {experiment: linear_regression, variants: [stated], samplers: [wor, blb],
+     replicates: 2, iterations: 16}
+"""
+
+
+@pytest.mark.thorough
+def test_an_experiment_and_a_sweep_take_it(scratch: Path) -> None:
+    ran(scratch, "-c", TABLE)
+    (scratch / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
+    plan = answer(scratch, "plan sweep.yaml --cores 1")
+    assert plan["cells"] == 4  # two samplers, two targets

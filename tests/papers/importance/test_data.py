@@ -17,7 +17,7 @@ from dpsub.data.dataset import Obtained
 from dpsub.errors import ArgumentError, DataError
 from dpsub.reproduce import published
 
-SOURCES = Path(__file__).parents[2] / "data" / "SOURCES.csv"
+SOURCES = Path(__file__).parents[3] / "data" / "SOURCES.csv"
 ROWS = np.random.default_rng(0).standard_normal((40, 3)) * [1, 2, 3] + 5
 
 
