@@ -46,14 +46,3 @@ def rounds_to(value: float, printed: str) -> bool:
     """Whether a value rounds to a printed number."""
     number = published.parse_printed(printed)
     return abs(value - float(number.value)) <= float(number.half_unit) * (1 + 1e-9)
-
-
-def printed_cells(artefact: str, *columns: str) -> list[tuple[dict[str, str], str, str, str]]:
-    """Return (fields of the row, column, printed text, errata) of the printed numbers in these
-    columns."""
-    frame = published.load("must", artefact)
-    keys = published.key_names(frame)
-    return [
-        ({key: row[key] for key in keys if row[key]}, row["column"], row["printed"], row["erratum"])
-        for row in frame[frame["column"].isin(columns)].to_dict("records")
-    ]

@@ -13,11 +13,14 @@ from dpsub.reproduce.papers import papers
 from dpsub.reproduce.plan import Plan
 from tests.gone import needs_all_papers
 
-# whose tables and experiments are the material of all tests here
-pytestmark = pytest.mark.needs("must", "balle", "brdp", "importance")
-
 ROOT = Path(__file__).resolve().parents[2]
 WHOLE = configuration.load([ROOT / "config.yaml"])
+SPLIT = min(
+    name
+    for name, settings in WHOLE["experiments"].items()
+    if {"parts", "replicates"} <= {*settings} and len(settings["variants"]) > 1
+)
+"""An experiment of several jobs and variants."""
 
 
 @pytest.fixture
@@ -32,22 +35,23 @@ def test_every_artefact_is_planned_once_in_the_order_of_the_paper(plan: Plan) ->
         kind for kind in artefacts.REGISTRY.members().values() if not papers()[kind.paper].apart
     ]
     assert len(names) == len(set(names)) == len(together) < len(artefacts.REGISTRY.names())
-    assert names[:9] == [f"must/table{number}" for number in range(2, 11)]
-    assert names[9:15] == [f"must/figure{number}" for number in range(1, 7)]
-    assert names[15:19] == [f"must/figureS{number}" for number in range(1, 5)]
+    papers_in_order = [name.partition("/")[0] for name in names]
+    assert papers_in_order == sorted(papers_in_order, key=[*papers()].index)
 
 
-@needs_all_papers
 def test_a_short_name_is_a_target_where_it_is_unique(plan: Plan) -> None:
-    assert plan.targets["table8"] is plan.targets["must/table8"]
-    assert "table1" not in plan.targets and "balle/table1" in plan.targets
-    assert "table1" in plan.ambiguous and plan.ambiguous.isdisjoint(plan.targets)
+    names = [product.artefact.identifier for product in plan.products]
+    short = {name: [one for one in names if one.endswith(f"/{name}")] for name in plan.ambiguous}
+    unique = min(name for name in plan.targets if "/" not in name)
+    (long,) = (name for name in names if name.endswith(f"/{unique}"))
+    assert plan.targets[unique] is plan.targets[long]
+    assert plan.ambiguous and plan.ambiguous.isdisjoint(plan.targets)
     for name, said in (
-        (
-            "table1",
-            "is the name of several artefacts; say which: balle/table1, brdp/table1, importance",
+        *(
+            (name, f"is the name of several artefacts; say which: {short[name][0]}, ")
+            for name in short
         ),
-        ("table88", "unknown artefact 'table88'; did you mean 'table8'?"),
+        (f"{unique}x", f"unknown artefact '{unique}x'; did you mean '{unique}'?"),
     ):
         with pytest.raises(PlanError, match=f"^artefacts: .*{re.escape(said)}"):
             Plan({**WHOLE, "artefacts": [name]})
@@ -58,36 +62,47 @@ def test_verdicts_are_expected_of_what_is_made_at_published_settings(plan: Plan)
         plan.published == [product.artefact.identifier for product in plan.products]
         and plan.remark == ""
     )
-    parts = {"adult_logistic": {"parts": 3}}  # says where, not what
+    parts = {SPLIT: {"parts": 3}}  # says where, not what
     assert not Plan(configuration.validate({"experiments": parts})).changed
-    smaller = Plan(configuration.validate({"experiments": {"adult_logistic": {"replicates": 10}}}))
-    assert smaller.changed == ("adult_logistic",)
+    smaller = Plan(configuration.validate({"experiments": {SPLIT: {"replicates": 10}}}))
+    assert smaller.changed == (SPLIT,)
     assert {*plan.published} - {*smaller.published} == {
         product.artefact.identifier
         for product in plan.products
-        if "adult_logistic" in product.artefact.experiments
+        if SPLIT in product.artefact.experiments
     }
     assert smaller.remark.startswith(
         f"{len(plan.published) - len(smaller.published)} of {len(plan.published)} tables"
     )
-    fewer = Plan(
-        configuration.validate({"experiments": {"adult_logistic": {"variants": ["stated"]}}})
-    )
+    variants = WHOLE["experiments"][SPLIT]["variants"]
+    fewer = Plan(configuration.validate({"experiments": {SPLIT: {"variants": variants[:1]}}}))
     assert fewer.published == smaller.published
     other = Plan({**WHOLE, "seed": 1})
     assert other.published == [] and "got 1: verdicts are shown, not enforced" in other.remark
-    noise = Plan(
-        configuration.validate({"experiments": {"importance_noise": {"variants": ["stated"]}}})
-    )
-    assert "importance/figure3" not in noise.published  # the clustering reads its records
+
+
+def test_verdicts_are_not_expected_of_what_reads_other_records(plan: Plan) -> None:
+    """Where another experiment's records are read, its settings count."""
+    read = {
+        one: experiments.REGISTRY.get(one).needs_records
+        for product in plan.products
+        for one in product.artefact.experiments
+    }
+    first = min(one for needed in read.values() for one in needed)
+    changed = {first: {"variants": WHOLE["experiments"][first]["variants"][:1]}}
+    smaller = Plan(configuration.validate({"experiments": changed}))
+    through = {
+        product.artefact.identifier
+        for product in plan.products
+        if any(first in read[one] for one in product.artefact.experiments)
+    }
+    assert through and through.isdisjoint(smaller.published)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 200])
 def test_parts_cover_the_replicates_without_overlap(parts: int) -> None:
-    config = settings.merge(
-        WHOLE, {"experiments": {"subset_statistics": {"parts": parts, "variants": ["stated"]}}}
-    )
-    found = Plan(config).parts("subset_statistics")
+    config = settings.merge(WHOLE, {"experiments": {SPLIT: {"parts": parts, "replicates": 200}}})
+    found = Plan(config).parts(SPLIT)
     assert [number for part in found for number in range(part.first, part.stop)] == list(range(200))
     assert all(part.stop > part.first for part in found)
     assert [part.part for part in found] == [
@@ -106,7 +121,7 @@ def test_no_two_files_have_one_name(plan: Plan) -> None:
 
 def test_clock_times_are_kept_apart(plan: Plan) -> None:
     timed = {name for name in plan.experiments if experiments.REGISTRY.get(name).timed}
-    assert {"peer_times", "sampling_time"} <= timed < {*plan.experiments}
+    assert timed < {*plan.experiments}
     assert all("time" in name for name in timed)
     for path in plan.records(*timed):
         assert path.is_relative_to("results/run/timings/records")
@@ -118,12 +133,19 @@ def test_clock_times_are_kept_apart(plan: Plan) -> None:
 
 
 def test_artefacts_asked_for_by_name_bring_only_their_experiments() -> None:
-    plan = Plan({**WHOLE, "artefacts": ["table9", "must/table5"]})
-    assert [product.artefact.identifier for product in plan.products] == [
-        "must/table5",
-        "must/table9",
+    chosen = [
+        product.artefact
+        for product in Plan(WHOLE).products
+        if product.artefact.experiments
+        and not any(
+            experiments.REGISTRY.get(name).needs_records for name in product.artefact.experiments
+        )
     ]
-    assert plan.experiments == ("distinct_counts", "subset_statistics")
+    first, last = chosen[0], chosen[-1]
+    plan = Plan({**WHOLE, "artefacts": [last.identifier, first.identifier]})
+    made = [product.artefact.identifier for product in plan.products]
+    assert made == [first.identifier, last.identifier]
+    assert {*plan.experiments} == {*first.experiments, *last.experiments}
 
 
 def test_results_folders_do_not_share_prepared_data() -> None:

@@ -18,7 +18,8 @@ from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build, printed_rows
 from dpsub.reproduce.claims import Claim
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
 from dpsub.reproduce.report.cells import read_cells
-from dpsub.reproduce.verdicts import compare
+from dpsub.reproduce.report.numbers import of_printed
+from dpsub.reproduce.verdicts import compare, read_expected, tally
 from tests.few import few
 from tests.papers.cells import prose
 from tests.unit.rows import with_rows
@@ -315,3 +316,9 @@ def test_the_readme_says_which_data_are_real() -> None:
     assert (real, len(twins)) == ({"ijcnn1"}, 7)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "ijcnn1 is real; the other seven data sets are synthetic twins" in readme
+
+
+def test_numbers_without_data_are_counted() -> None:
+    """They have no expected verdict, as a stand-in keeps them from being compared."""
+    found = of_printed(["importance"], read_expected(ROOT / "src/dpsub/papers"))
+    assert tally(found.values()).not_compared > 30

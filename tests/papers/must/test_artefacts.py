@@ -25,9 +25,9 @@ from dpsub.reproduce.artefacts import OutputDirs, build, printed_rows
 from dpsub.reproduce.figures import figure_bytes, styled
 from dpsub.reproduce.labels import sampler_label
 from dpsub.sampling import REGISTRY as SAMPLERS
-from tests.experiment_runs import printed_cells
 from tests.few import few
 from tests.papers.must.conftest import records_of
+from tests.papers.must.printed import printed_cells
 from tests.unit.rows import with_rows
 
 MEMBERS = {

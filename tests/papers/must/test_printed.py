@@ -23,7 +23,8 @@ from dpsub.reproduce.artefacts import REGISTRY
 from dpsub.reproduce.verdicts import compare
 from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
-from tests.experiment_runs import CONFIG, only, printed_cells, rounds_to, run, settings_of
+from tests.experiment_runs import CONFIG, only, rounds_to, run, settings_of
+from tests.papers.must.printed import printed_cells
 from tests.statistical import budget
 
 KEY = ["row", "column", "variant"]

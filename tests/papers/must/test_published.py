@@ -9,6 +9,7 @@ import pytest
 
 from dpsub.reproduce import published
 from tests.unit.rows import with_rows
+from tests.unit.test_verdicts import ours, verdict
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "src/dpsub/papers"
@@ -129,3 +130,15 @@ def test_means_carry_the_spread_behind_them() -> None:
     )
     assert (mean["replicates"], mean["spread"], deviation["replicates"]) == (200, 0.058, 200)
     assert str(deviation["spread"]) == "nan"
+
+
+def test_a_clipped_zero_is_exact_up_to_the_resolution_of_the_method() -> None:
+    clipped = (
+        published.load("must", "table8", FOLDER)
+        .query("column == 'delta_c_lower'")
+        .iloc[0]
+        .to_dict()
+    )
+    for value, expected in ((0.0, "reproduced"), (-3e-14, "reproduced"), (8.4e-8, "differs")):
+        row = ours(value, sampler=clipped["sampler"], column="delta_c_lower")
+        assert verdict({str(name): entry for name, entry in clipped.items()}, row) == expected

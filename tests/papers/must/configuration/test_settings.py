@@ -136,3 +136,12 @@ def test_a_group_that_is_said_for_all_reaches_those_that_have_it_under_its_name(
     found = configuration.validate({"shared": {"must": {"table8": {"epsilon": 3}}}})["experiments"]
     assert found["composition"]["table8"]["epsilon"] == 3
     assert "epsilon" not in found["noise_calibration"]["tables"]["table8"]
+
+
+def test_artefacts_are_planned_in_the_order_of_the_paper() -> None:
+    plan = Plan(configuration.load([ROOT / "config.yaml"]))
+    names = [product.artefact.identifier for product in plan.products]
+    names = [name for name in names if name.startswith("must/")]
+    assert names[:9] == [f"must/table{number}" for number in range(2, 11)]
+    assert names[9:15] == [f"must/figure{number}" for number in range(1, 7)]
+    assert names[15:19] == [f"must/figureS{number}" for number in range(1, 5)]
