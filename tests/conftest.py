@@ -14,7 +14,6 @@ from xdist.scheduler import LoadScopeScheduling
 from dpsub import cli, threads
 from dpsub.accounting.questions import question
 from dpsub.cli.parsing import Parser
-from dpsub.reproduce.papers import papers
 
 os.environ.update(threads.ONE)
 # else each program that a test starts compiles the package anew
@@ -44,7 +43,8 @@ _FIRST = (
     "tests/packaging/",
     "tests/conformance/test_experiments.py",
 )
-"""What takes longest, or mostly waits for other programs."""
+"""What takes longest, or mostly waits for other programs, as do tests of papers in a browser."""
+_BROWSER = "/test_in_browser.py"
 _WHOLE_FILES = (
     "tests/browser/",
     "tests/conformance/test_experiments.py",
@@ -60,11 +60,9 @@ _PAGES = (
     "tests/unit/test_cited.py",
     "tests/unit/test_deviations.py",
     "tests/unit/test_found.py",
-    "tests/unit/test_report.py",
+    "/report/test_report.py",
 )
-_RUNS = ("tests/browser/", "tests/cluster/", "tests/workflow/")
-_IN_RUNS = {"must", "balle", "brdp", "fair", "importance"}
-"""Papers whose tables and experiments are named in tests of runs."""
+"""What these compute of pages is remembered in a process; the last is in the folder of a paper."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -75,21 +73,12 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return processors if "not thorough" in config.option.markexpr else processors + 2
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Leave out what needs a paper that is not there."""
-    needed = {key for mark in item.iter_markers("needs") for key in mark.args}
-    if item.nodeid.startswith(_RUNS):
-        needed |= _IN_RUNS
-    if gone := needed - set(papers()):
-        pytest.skip(f"the paper {min(gone)} is not there")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest and end with single tests, so that no worker is left alone at
     the end."""
     items.sort(
         key=lambda item: (
-            not item.nodeid.startswith(_FIRST),
+            not (item.nodeid.startswith(_FIRST) or _BROWSER in item.nodeid),
             not item.nodeid.startswith(_WHOLE_FILES),
         )
     )
@@ -118,9 +107,8 @@ class FilesAndTests(LoadScopeScheduling):
         if nodeid.startswith("tests/workflow/"):
             # they share an undisturbed run
             return "workflow"
+        if any(name in nodeid for name in _PAGES):
+            return "pages"
         if nodeid.startswith("tests/papers/"):
             return nodeid.rpartition("/")[0]
-        if nodeid.startswith(_PAGES):
-            # what pages compute is remembered in a process
-            return "pages"
         return nodeid.partition("::")[0] if nodeid.startswith(_WHOLE_FILES) else nodeid

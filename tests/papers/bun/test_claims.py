@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from dpsub.papers.bun.claims import KEPT, BunClaims
+from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefact import printed_rows, setting_values, values_frame
 from dpsub.reproduce.claims import Claim, Setting
 from dpsub.reproduce.experiments import REGISTRY
@@ -168,3 +169,9 @@ def test_failing_claims_would_hold_with_other_numbers(records: Frames) -> None:
         "holds",
         "proved",
     }
+
+
+def test_exact_numbers_say_that_they_are() -> None:
+    exact = artefacts.REGISTRY.get("bun/tableA")()
+    assert exact.number_kind("upper", "rigorous") == "exact"
+    assert exact.number_kind("upper", "stated") == "paper"

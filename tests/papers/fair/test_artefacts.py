@@ -331,3 +331,10 @@ def test_every_number_of_the_advice_stands_in_a_table(made: LookUp) -> None:
             f"{number:.6g}" for number in rows[cell["variant"].replace(" ", "_")]
         }
         assert len(rows) == 1 or more
+
+
+def test_the_noise_of_the_papers_pair_says_what_it_is() -> None:
+    noise = artefacts.REGISTRY.get("fair/noise")()
+    # attained with the noise of the papers' pair
+    assert noise.number_kind("epsilon_lower", "consistent") == "lower"
+    assert noise.number_kind("noise_multiplier", "consistent") == "paper"

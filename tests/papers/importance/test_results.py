@@ -17,9 +17,10 @@ from dpsub.reproduce.artefact import all_values
 from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build, printed_rows
 from dpsub.reproduce.claims import Claim
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
+from dpsub.reproduce.report import FinishedRun
 from dpsub.reproduce.report.cells import read_cells
 from dpsub.reproduce.report.numbers import of_printed
-from dpsub.reproduce.verdicts import compare, read_expected, tally
+from dpsub.reproduce.verdicts import COLUMNS, compare, read_expected, tally
 from tests.few import few
 from tests.papers.cells import prose
 from tests.unit.rows import with_rows
@@ -322,3 +323,19 @@ def test_numbers_without_data_are_counted() -> None:
     """They have no expected verdict, as a stand-in keeps them from being compared."""
     found = of_printed(["importance"], read_expected(ROOT / "src/dpsub/papers"))
     assert tally(found.values()).not_compared > 30
+
+
+def test_twins_are_counted_next_to_real_data(tmp_path: Path) -> None:
+    files = [ROOT / "config.yaml", ROOT / "workflow/smoke.yaml"]
+    run = FinishedRun(
+        [],
+        OutputDirs.under(tmp_path),
+        pd.DataFrame(columns=list(COLUMNS)),
+        data=[{"dataset": "ijcnn1", "label": "real"}],
+        errata=[],
+        provenance={},
+        settings=configuration.load(files)["experiments"],
+    )
+    words = run.data_words([REGISTRY.get("importance/table1")()])
+    assert words[0] == "real: ijcnn1 (1 of 2 data sets)"
+    assert words[1].startswith("synthetic twins") and words[1].endswith(": song (1 of 2 data sets)")

@@ -4,28 +4,23 @@ colours, phone, print."""
 from __future__ import annotations
 
 import re
-import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from pypdf import PdfReader
 
 from dpsub.reproduce.report.numbers import address, cell_verdicts
 from tests import report_run
+from tests.browser.windows import DESKTOP, NEEDS_CHROMIUM, View, started, window
+from tests.papers.must.report.test_report import COARSE
 from tests.report_run import HOSTILE, Made
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.skipif(
-        CHROMIUM is None, reason="there is no Chromium; on Debian: apt-get install chromium"
-    ),
-]
+pytestmark = [pytest.mark.thorough, NEEDS_CHROMIUM]
 CHOSEN = (
     "must/table3",
     "must/table8",
@@ -33,52 +28,15 @@ CHOSEN = (
     "must/figure3",
     "must/privacy_by_steps",
     "must/claims",
-    "fair/winners",
 )
 SERIOUS = ("serious", "critical")
-DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 400, "height": 740}
-PAGES = ("index", "must", "fair", "numbers")
-
-
-@dataclass
-class View:
-    """A browser window and what the browser had to say about its pages."""
-
-    page: Page
-    folder: Path
-    said: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
-
-    def open(self, place: str) -> Page:
-        """Go to a page, or a place in it ("must#E1")."""
-        name, _, fragment = place.partition("#")
-        self.page.goto("about:blank")
-        self.page.goto(
-            f"{(self.folder / name).as_uri()}.html" + (f"#{fragment}" if fragment else "")
-        )
-        self.page.wait_for_selector("#tools:not([hidden])")
-        return self.page
-
-    @property
-    def found(self) -> int:
-        """How many printed numbers the list shows."""
-        return int(self.page.locator("#shown").inner_text().split()[0])
-
-    def column(self, number: int) -> list[str]:
-        return self.page.locator(
-            f"#list tbody tr:not([hidden]) td:nth-child({number})"
-        ).all_inner_texts()
-
-    def ask(self, question: str) -> None:
-        """Type into the search and follow the first answer."""
-        self.page.locator("#search").fill(question)
-        self.page.keyboard.press("Enter")
+PAGES = ("index", "must", "numbers")
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return report_run.make(tmp_path_factory.mktemp("results"), CHOSEN)
+    return report_run.make(tmp_path_factory.mktemp("results"), CHOSEN, COARSE)
 
 
 @pytest.fixture(scope="module")
@@ -91,19 +49,8 @@ def made(plain: Made) -> Made:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with started() as found:
         yield found
-        found.close()
-
-
-def window(browser: Browser, made: Made, **options: object) -> View:
-    context = browser.new_context(**{"viewport": DESKTOP, "offline": True, **options})  # type: ignore[arg-type]
-    view = View(context.new_page(), made.folder)
-    view.page.on("console", lambda message: view.said.append(message.text))
-    view.page.on("pageerror", lambda error: view.said.append(str(error)))
-    view.page.on("request", lambda request: view.asked.append(request.url))
-    return view
 
 
 @pytest.fixture(scope="module")
@@ -175,14 +122,6 @@ def test_what_is_the_privacy_of_a_sampler_at_equal_noise(view: View) -> None:
     expect(article.locator("h3")).to_be_in_viewport()
     article.locator("summary").click()
     expect(article.locator("tr", has_text="MUST.OW").first).to_be_visible()
-
-
-def test_what_should_i_use_instead(view: View) -> None:
-    view.open("index")
-    card = view.page.locator(".card", has_text="What to use.")
-    expect(card).to_contain_text(re.compile(r"What to use\. Use (any of )?[A-Z]"))
-    card.get_by_role("link", name="Which sampler is best at equal proved privacy").click()
-    expect(view.page.locator('article[id="fair/winners"] h3')).to_be_in_viewport()
 
 
 def test_how_do_i_redo_this(view: View) -> None:
