@@ -27,8 +27,11 @@ PATIENCE = 600
 
 def config(path: Path) -> Path:
     """Write the configuration of a run of four record files, a table and a figure."""
-    parts = {"example_walks": {"parts": 3}}
-    return runs.config(path, artefacts=["example/walks", "example/figure1"], experiments=parts)
+    # jobs of some seconds, so that several are seen to run at once
+    walks = {"parts": 3, "replicates": 30, "steps": 10_000_000}
+    return runs.config(
+        path, artefacts=["example/walks", "example/figure1"], experiments={"example_walks": walks}
+    )
 
 
 def record(experiment: str, part: str) -> str:

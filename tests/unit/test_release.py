@@ -131,3 +131,32 @@ def test_one_step_of_a_release_is_amplified() -> None:
         dpsub.amplify(replace(RELEASE, group=2), epsilon=1.0)
     with pytest.raises(TypeError, match="unexpected keyword 'steps'"):
         dpsub.amplify(dpsub.Wor(5), 100, noise_multiplier=2.0, steps=2, epsilon=1.0)  # type: ignore[call-arg]
+
+
+MAKERS = (dpsub.Release, dpsub.Release.of)
+
+
+def test_what_is_not_given_is_as_in_an_account() -> None:
+    release = dpsub.Release(dpsub.Poisson(0.01), noise_multiplier=2)
+    assert release == dpsub.Release.of(dpsub.Poisson(0.01), noise_multiplier=2)
+    assert (release.n, release.steps) == (None, 1)
+    asked = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=2, delta=1e-5)
+    assert dpsub.account(release, delta=1e-5).upper == asked.upper
+    assert dpsub.Release(dpsub.Shuffle(10), 100, noise_multiplier=2).steps == 10
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_what_is_needed_is_refused_in_a_sentence(make: Callable[..., Any]) -> None:
+    with pytest.raises(ArgumentError, match=r"^a noise_multiplier is needed"):
+        make(dpsub.Poisson(0.01))
+    with pytest.raises(ArgumentError, match=r"^the number of records n is needed"):
+        make(dpsub.Shuffle(10), noise_multiplier=2)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_an_own_mechanism_has_its_own_noise(make: Callable[..., Any]) -> None:
+    own = dpsub.pair([0.75, 0.25], [0.25, 0.75])
+    release = make(dpsub.Poisson(0.1), mechanism=own)
+    assert replace(release, steps=2).steps == 2
+    with pytest.raises(ArgumentError, match=r"has its own noise, .* = 2; drop"):
+        make(dpsub.Poisson(0.1), noise_multiplier=2, mechanism=own)

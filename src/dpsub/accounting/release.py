@@ -73,10 +73,11 @@ class Release:
     ----------
     sampler : Sampler or Schedule
     n : int or None
-        Number of records; of the smaller data set under add_remove.
+        Number of records; of the smaller data set under add_remove. Poisson sampling, and
+        schedules that do not depend on it, need none.
     noise_multiplier : float
     steps : int
-        Of a schedule a multiple of the steps of an epoch.
+        By default one, or one epoch of a schedule, whose steps are whole epochs.
     mechanism, denominator : str
         One of `MECHANISMS`, and of `DENOMINATORS`. The mechanism may also be an `OwnMechanism`,
         which has no noise multiplier.
@@ -92,7 +93,8 @@ class Release:
     Raises
     ------
     ArgumentError
-        If an attribute is out of range, or the steps of a schedule are no whole epochs.
+        If an attribute is out of range, the noise multiplier is missing, or the steps of a
+        schedule are no whole epochs.
 
     Examples
     --------
@@ -105,9 +107,9 @@ class Release:
     """
 
     sampler: Sampler | Schedule
-    n: int | None
-    noise_multiplier: float
-    steps: int = 1
+    n: int | None = None
+    noise_multiplier: float = None  # type: ignore[assignment]  # refused, but of an own mechanism
+    steps: int = None  # type: ignore[assignment]  # of a release that is made, a number
     mechanism: str | OwnMechanism = "gaussian"
     denominator: str = "fixed"
     sample: str | None = None
@@ -140,17 +142,8 @@ class Release:
             _check_described_once(sampler, **given, sample=sample, **released)
             return sampler
         steps = steps_of(_checked(sampler), n, steps, epochs)
-        mechanism = released.get("mechanism")
-        if isinstance(mechanism, OwnMechanism):
-            if noise_multiplier is not None:
-                raise ArgumentError(
-                    f"{mechanism} has its own noise, so that none is given or searched for, got "
-                    f"noise_multiplier = {noise_multiplier:g}; drop it"
-                )
-            noise_multiplier = 1.0  # of nothing: its pair says all
-        elif noise_multiplier is None:
-            raise ArgumentError("a noise_multiplier is needed, got none; give it")
-        return cls(sampler, n, noise_multiplier, steps, sample=sample, **released)
+        noise = noise_of(released.get("mechanism"), noise_multiplier)
+        return cls(sampler, n, noise, steps, sample=sample, **released)
 
     @classmethod
     def one_of(
@@ -185,8 +178,14 @@ class Release:
 
     def __post_init__(self) -> None:
         _checked(self.sampler)
+        noise: float | None = self.noise_multiplier
+        if isinstance(self.mechanism, OwnMechanism) and noise == OF_OWN_MECHANISM:
+            noise = None  # a copy of a release
         noise_multiplier = checks.real(
-            "noise_multiplier", self.noise_multiplier, at_least=MIN_SCALE, at_most=MAX_SCALE
+            "noise_multiplier",
+            noise_of(self.mechanism, noise),
+            at_least=MIN_SCALE,
+            at_most=MAX_SCALE,
         )
         object.__setattr__(self, "noise_multiplier", noise_multiplier)
         if self.n is not None:
@@ -214,7 +213,8 @@ class Release:
         # of a schedule the events that are composed are epochs: their number is what is limited
         is_schedule = isinstance(self.sampler, Schedule)
         epoch = self._steps_per_event
-        steps = checks.integer("steps", self.steps, at_least=1, at_most=None)
+        given = steps_of(self.sampler, self.n, self.steps, epochs=None)
+        steps = checks.integer("steps", given, at_least=1, at_most=None)
         if not is_schedule and steps > MOST_STEPS:
             raise ArgumentError(
                 f"steps must be at most {MOST_STEPS}, beyond which rounding adds up to more than "
@@ -361,6 +361,30 @@ def _checked(sampler: Any) -> Sampler | Schedule:
     )
 
 
+OF_OWN_MECHANISM = 1.0
+"""Noise multiplier of a release with a mechanism of one's own: of nothing, as its pair says all."""
+
+
+def noise_of(mechanism: str | OwnMechanism | None, noise_multiplier: float | None) -> float:
+    """Noise multiplier that a caller gives; `OF_OWN_MECHANISM` for one that has its own noise.
+
+    Raises
+    ------
+    ArgumentError
+        If it is missing, or given for a mechanism that has its own noise.
+    """
+    if isinstance(mechanism, OwnMechanism):
+        if noise_multiplier is not None:
+            raise ArgumentError(
+                f"{mechanism} has its own noise, so that none is given or searched for, got "
+                f"noise_multiplier = {noise_multiplier:g}; drop it"
+            )
+        return OF_OWN_MECHANISM
+    if noise_multiplier is None:
+        raise ArgumentError("a noise_multiplier is needed, got none; give it")
+    return noise_multiplier
+
+
 def steps_of(
     sampler: Sampler | Schedule, n: int | None, steps: int | None, epochs: float | None
 ) -> int:
@@ -475,6 +499,8 @@ def of_plain(entry: Any) -> Release:
         parameters["chain"] = [_stage(stage) for stage in chain]
     if not isinstance(fields["sample"], str | None):
         raise ArgumentError(f"sample must be a name or null, got {fields['sample']!r}")
+    # a file says how many: null is not one
+    checks.integer("steps", fields["steps"], at_least=1, at_most=None)
     return Release(kind(**parameters), **fields)
 
 
