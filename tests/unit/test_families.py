@@ -10,7 +10,7 @@ from scipy.stats import norm
 import dpsub
 from dpsub import sampling
 from dpsub.accounting.engine.composition import Composition
-from dpsub.accounting.engine.families import Cell, Kind
+from dpsub.accounting.engine.families import Kind, KindCell
 from dpsub.accounting.engine.fourier import Blends, ComposedLoss
 from dpsub.accounting.engine.pld import PrivacyLossDistribution
 from dpsub.accounting.engine.privacy_events import PairEvent
@@ -44,7 +44,7 @@ def profile_of(law: PrivacyLossDistribution, log_order: np.ndarray) -> np.ndarra
     return np.einsum("ij,j", above, law.masses) + law.infinity
 
 
-def inside(cell: Cell) -> list[Kind]:
+def inside(cell: KindCell) -> list[Kind]:
     """Kinds of a cell, its ends included."""
     return [
         Kind(*((1 - part) * np.array(cell.low) + part * np.array(cell.high)))
@@ -56,7 +56,7 @@ def inside(cell: Cell) -> list[Kind]:
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("per_deviation", [3, 12, 40])
 def test_mixtures_bound_every_kind_of_a_cell(ends, swapped, per_deviation):
-    cell = Cell.around(ends)
+    cell = KindCell.around(ends)
     q, d = cell.high
     step = q * np.sqrt(np.expm1(d * d)) / (1 + d * d) / per_deviation
     orders = np.concatenate([np.arange(0, 40, 0.37), np.geomspace(41, 1e4, 60)]) * step
@@ -77,7 +77,7 @@ def test_mixtures_bound_every_kind_of_a_cell(ends, swapped, per_deviation):
 
 def test_a_kind_outside_of_its_cell_is_not_bounded():
     """The check sees a kind with more noise, or less, than the cell."""
-    cell = Cell.around(CELLS[0])
+    cell = KindCell.around(CELLS[0])
     orders = np.linspace(0, 0.05, 40)
     low, high = (law.law(swapped=False) for law in cell.chords("upper", 1e-3, 1e-18))
     less_noise = true_profile(Kind(0.01, 0.56), orders, swapped=False)
@@ -185,9 +185,9 @@ def test_a_bounded_loss_still_gives_a_delta_of_zero():
 
 def test_chords_that_are_not_lowered_are_seen(monkeypatch):
     """A planted fault: chords of a convex profile lie above it."""
-    monkeypatch.setattr(Cell, "_above_chords", lambda _, x, backwards: np.zeros(x.size))
+    monkeypatch.setattr(KindCell, "_above_chords", lambda _, x, backwards: np.zeros(x.size))
     orders = np.linspace(0, 0.1, 401)
-    (law,) = Cell.around(CELLS[5]).chords("lower", 0.01, 1e-18)
+    (law,) = KindCell.around(CELLS[5]).chords("lower", 0.01, 1e-18)
     truth = true_profile(CELLS[5][0], orders, swapped=False)
     assert (profile_of(law.law(swapped=False), orders) > truth + 1e-9).any()
 

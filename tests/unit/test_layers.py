@@ -3,6 +3,7 @@ planted."""
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -120,4 +121,19 @@ def test_files_stay_small_and_are_named_after_ideas() -> None:
         )
         assert path.stem not in {"utils", "helpers", "common", "core", "misc"}, (
             f"{path} is named after a place"
+        )
+
+
+def test_a_name_of_a_class_has_one_meaning() -> None:
+    """Papers, which never meet, may give a name each."""
+    found: dict[str, list[Path]] = {}
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(path.relative_to(SOURCE))
+    for name, paths in found.items():
+        folders = [path.parts[:2] if path.parts[0] == "papers" else () for path in paths]
+        assert len(paths) == 1 or (() not in folders and len(set(folders)) == len(paths)), (
+            name,
+            *paths,
         )

@@ -1,7 +1,7 @@
 """The size of a sweep before anything runs: cells, jobs, expected core-hours and memory.
 
-SWEEP is a YAML file, of which docs/how-to/sweeps.md shows examples; later files override it.
-Finished work is not counted again. Nothing is written.
+SWEEP is a YAML file such as those in docs/how-to/sweeps.md; later files override it. Finished work
+is not counted again. Nothing is written.
 
 JSON: cells, cells_finished, records (one per cell and seed), records_to_compute, jobs, core_hours,
 cores, hours (on these cores), longest_job_minutes, memory_mib_per_job (the largest), memory_mib

@@ -1,7 +1,7 @@
-"""Claims as declarations: a statement or number of a paper's text is one row, with the question
+"""Claims as declarations: a statement or number of a paper's text is one row, with the criterion
 that decides it.
 
-Kinds of question: `ordered`, `increasing`, `below`, `near`, `agree`, `everywhere`, `number`,
+Kinds of criterion: `ordered`, `increasing`, `below`, `near`, `agree`, `everywhere`, `number`,
 `every` (several at once), and any function of the records.
 """
 
@@ -111,7 +111,7 @@ def per_sampler(values: pd.Series, form: str = "g") -> str:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers that a question is about: a column of one experiment's records, filtered and
+    """The numbers that a criterion is about: a column of one experiment's records, filtered and
     summarised."""
 
     experiment: str
@@ -130,7 +130,7 @@ class Numbers:
     then: Callable[[pd.Series], pd.Series] | None = None
     """Makes other numbers of the summaries, indexed by `by`."""
     samplers: tuple[str, ...] = ()
-    """Columns of the table of samplers; by default those that the question names."""
+    """Columns of the table of samplers; by default those that the criterion names."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -182,7 +182,7 @@ class Listed(pd.Series):
 
 
 @dataclass(frozen=True)
-class Question:
+class Criterion:
     """What decides a claim for the records of one variant, and which numbers it reads."""
 
     ask: Ask
@@ -195,24 +195,24 @@ class Question:
 P = ParamSpec("P")
 
 
-def _question(ask: Callable[Concatenate[Frames, P], Answer]) -> Callable[P, Question]:
+def _criterion(ask: Callable[Concatenate[Frames, P], Answer]) -> Callable[P, Criterion]:
     """Make a function of records and declarations one of the declarations alone, which gives the
-    question."""
+    criterion."""
 
     @wraps(ask)
-    def declared(*args: P.args, **named: P.kwargs) -> Question:
+    def declared(*args: P.args, **named: P.kwargs) -> Criterion:
         given = (*args, *named.values())
-        # what a question reads is known without records, so that a plan can check its columns
+        # what a criterion reads is known without records, so that a plan can check its columns
         numbers = [value for value in given if isinstance(value, Numbers)]
-        for question in given:
-            if isinstance(question, Question):
-                numbers += question.numbers
-        return Question(lambda frames: ask(frames, *args, **named), tuple(numbers))
+        for criterion in given:
+            if isinstance(criterion, Criterion):
+                numbers += criterion.numbers
+        return Criterion(lambda frames: ask(frames, *args, **named), tuple(numbers))
 
     return declared
 
 
-@_question
+@_criterion
 def ordered(
     frames: Frames,
     numbers: Numbers,
@@ -250,7 +250,7 @@ def ordered(
     return Finding(bool(holds.any() if anywhere else holds.all()), text)
 
 
-@_question
+@_criterion
 def increasing(
     frames: Frames, numbers: Numbers, along: str, note: str, *, falling: bool = False
 ) -> Finding:
@@ -275,7 +275,7 @@ def increasing(
     return Finding(bool(steps.gt(0).all()), text)
 
 
-@_question
+@_criterion
 def below(
     frames: Frames, numbers: Numbers, limit: float | Numbers, note: str, *, strict: bool = True
 ) -> Finding:
@@ -300,7 +300,7 @@ def below(
     return Finding(bool(holds.all()), text)
 
 
-@_question
+@_criterion
 def near(
     frames: Frames,
     numbers: Numbers,
@@ -341,7 +341,7 @@ def agree(
     tolerance: float = 0.0,
     relative: bool = False,
     at_most: bool = False,
-) -> Question:
+) -> Criterion:
     """Ask whether two columns of the same records agree, or the first is at most the second, up to
     a tolerance.
 
@@ -363,10 +363,10 @@ def agree(
         text = note.format(**_counts(holds), largest=deviations.max(), worst=worst)
         return Finding(bool(holds.all()), text)
 
-    return Question(ask, (replace(one, by=(*one.by, other)),))  # the second column is read, too
+    return Criterion(ask, (replace(one, by=(*one.by, other)),))  # the second column is read, too
 
 
-@_question
+@_criterion
 def everywhere(frames: Frames, numbers: Numbers, note: str = "{holding} of {n}") -> Finding:
     """Ask whether the numbers, read as yes or no, are all yes; the note's fields: `n`, `holding`,
     `failing`."""
@@ -374,16 +374,16 @@ def everywhere(frames: Frames, numbers: Numbers, note: str = "{holding} of {n}")
     return Finding(bool(holds.all()), note.format(**_counts(holds)))
 
 
-@_question
-def every(frames: Frames, *questions: Question) -> Finding:
-    """Ask whether several questions all hold; their notes follow each other."""
-    answers = [question(frames) for question in questions]
+@_criterion
+def every(frames: Frames, *criteria: Criterion) -> Finding:
+    """Ask whether several criteria all hold; their notes follow each other."""
+    answers = [criterion(frames) for criterion in criteria]
     findings = [answer for answer in answers if isinstance(answer, Finding)]
     notes = [finding.note for finding in findings if finding.note]
     return Finding(all(finding.holds for finding in findings), ", ".join(notes))
 
 
-@_question
+@_criterion
 def number(frames: Frames, numbers: Numbers, statistic: str = "first") -> float:
     """Ask for one number: the first record's, or a summary of all ("min", "max")."""
     values = numbers.records(frames)["number"]
@@ -404,10 +404,10 @@ class Claim:
     place: str
     """Where it stands in the paper ("Section 4.2.1")."""
     ask: Ask
-    """What decides it, a `Question` or a function; it gives a `Finding`, or the number that the
+    """What decides it, a `Criterion` or a function; it gives a `Finding`, or the number that the
     text prints."""
     experiments: tuple[str, ...] = ()
-    """Experiments whose records a plain function is put to, one variant at a time; a `Question`
+    """Experiments whose records a plain function is put to, one variant at a time; a `Criterion`
     knows them."""
     column: str = "holds"
     """Name of the quantity where the paper prints a number."""
@@ -419,7 +419,7 @@ class Claim:
     @property
     def needs(self) -> tuple[str, ...]:
         """Experiments of the variant that is asked."""
-        if self.experiments or not isinstance(self.ask, Question):
+        if self.experiments or not isinstance(self.ask, Criterion):
             return self.experiments
         return tuple(
             dict.fromkeys(
@@ -434,8 +434,8 @@ class Claim:
         """Experiments and record columns that the declaration names; "" for the experiment
         itself."""
         experiments = [*self.needs, *(name for name, _ in self.shared.values())]
-        numbers = self.ask.numbers if isinstance(self.ask, Question) else ()
-        # A question names shared records by the claim's name for them; the plan knows experiments.
+        numbers = self.ask.numbers if isinstance(self.ask, Criterion) else ()
+        # A criterion names shared records by the claim's name for them; the plan knows experiments.
         of = {name: place[0] for name, place in self.shared.items()}
         named = [
             (of.get(declared.experiment, declared.experiment), column)
@@ -471,15 +471,15 @@ class Claim:
 def with_truth(*claims: Claim) -> tuple[Claim, ...]:
     """Return statements about privacy that are put to exact losses, each with its rigorous side.
 
-    The question is the same: where the printed formula keeps to the exact losses it is proved, else
-    refuted. So its tolerance must exceed what is unknown of them.
+    The criterion is the same: where the printed formula keeps to the exact losses it is proved,
+    else refuted. So its tolerance must exceed what is unknown of them.
     """
     exact = [
         replace(
             claim,
             experiments=(),
             variants=RIGOROUS,
-            # The same records answer both questions: what is stated, put to the exact losses within
+            # The same records answer both criteria: what is stated, put to the exact losses within
             # them.
             shared={**{name: (name, "stated") for name in claim.needs}, **claim.shared},
         )
@@ -519,17 +519,17 @@ class Claims(Artefact):
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        questions = [claim for claim in cls.claims if isinstance(claim, Claim)]
+        statements = [claim for claim in cls.claims if isinstance(claim, Claim)]
         fixed = [claim for claim in cls.claims if isinstance(claim, Setting)]
         # Settings are compared like printed numbers; claims are asked.
         cls.settings = {(setting.claim, setting.column): setting.path for setting in fixed}
         cls.setting_variants = {
             (setting.claim, setting.column): setting.variants for setting in fixed
         }
-        # Declared by the questions themselves, so that no list of experiments can lag behind them.
+        # Declared by the criteria themselves, so that no list of experiments can lag behind them.
         if "experiments" not in cls.__dict__:
             cls.experiments = tuple(
-                dict.fromkeys(name for claim in questions for name, _ in claim.reads)
+                dict.fromkeys(name for claim in statements for name, _ in claim.reads)
             )
 
     def rows(self, records: Records) -> list[dict[str, Any]]:

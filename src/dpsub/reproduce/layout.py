@@ -137,7 +137,7 @@ class LineGroup(NamedTuple):
     rows: list[Row]
 
 
-class Block(NamedTuple):
+class TableBlock(NamedTuple):
     """One panel of a table: its title, the fields that label its lines, the labels of its columns,
     and its lines."""
 
@@ -173,7 +173,7 @@ def sources_of(table: pd.DataFrame) -> list[str]:
 
 def blocks(
     layout: Layout, table: pd.DataFrame, show: Callable[[str, str], str], write: Write
-) -> list[Block]:
+) -> list[TableBlock]:
     """Return the panels of a table in the order in which their labels first appear.
 
     `show` gives the words for a field and its value, `write` an entry.
@@ -210,7 +210,7 @@ def blocks(
                     groups.append(LineGroup(shown(layout.stub, line), rows))
             title = ", ".join(filter(None, [*shown(layout.panels, panel), part]))
             titles = [" ".join(filter(None, shown(layout.heads, head))) for head in heads]
-            made.append(Block(title, layout.stub, titles, groups))
+            made.append(TableBlock(title, layout.stub, titles, groups))
     return made
 
 
@@ -342,7 +342,7 @@ def _listed(cells: pd.DataFrame, *, latex: bool) -> tuple[list[str], list[list[s
     return [*names, "quantity", *(SOURCES[source] for source in sources), "verdict"], lines
 
 
-def _stub(block: Block, *, latex: bool) -> list[str]:
+def _stub(block: TableBlock, *, latex: bool) -> list[str]:
     escape = escape_latex if latex else escape_markdown
     names = ["" if name == "column" else escape(name.replace("_", " ")) for name in block.stub]
     return [*names, ""]  # the last one stands over the sources

@@ -28,7 +28,7 @@ from dpsub.accounting.engine.bracket import (
     SingleGridBound,
     Target,
 )
-from dpsub.accounting.engine.families import Cell, Chords, cells_of, kind_of
+from dpsub.accounting.engine.families import Chords, KindCell, cells_of, kind_of
 from dpsub.accounting.engine.fourier import Blends, ComposedLoss, check_step
 from dpsub.accounting.engine.pld import PrivacyLossDistribution
 from dpsub.accounting.engine.privacy_events import Event
@@ -289,8 +289,10 @@ class Composition:
         *columns, steps = zip(*rows, strict=True)
         return ComposedLoss(plds, steps, Blends(*map(np.array, columns)))
 
-    def _cell(self, places: Sequence[int]) -> Cell:
-        return Cell.around([kind for place in places if (kind := kind_of(self.entries[place][0]))])
+    def _cell(self, places: Sequence[int]) -> KindCell:
+        return KindCell.around(
+            [kind for place in places if (kind := kind_of(self.entries[place][0]))]
+        )
 
     def fitting_step(self, step: float) -> float:
         """The step, at most the one given, that suits the lower PLDs of all events."""

@@ -95,14 +95,14 @@ class Chords(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cell:
+class KindCell:
     """Kinds between two ends: one parameter is the same at both, or neither falls."""
 
     low: Kind
     high: Kind
 
     @classmethod
-    def around(cls, kinds: Sequence[Kind]) -> Cell:
+    def around(cls, kinds: Sequence[Kind]) -> KindCell:
         return cls(min(kinds), max(kinds))
 
     def share(self, kind: Kind, side: str) -> float:

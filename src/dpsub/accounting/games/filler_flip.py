@@ -107,7 +107,7 @@ class FillerFlip:
         accept, charge = np.where(x < 0, at_the_end, 0.0)
         log_scale = 0.0
         for count, repeats in grid.blocks:
-            block = [_Block.of(fillers, count, window, self.tilt) for fillers in self.choices]
+            block = [_FillerBlock.of(fillers, count, window, self.tilt) for fillers in self.choices]
             kernels = [
                 kernel for fillers in block for kernel in (fillers.accepted, fillers.charged)
             ]
@@ -250,12 +250,12 @@ class _Kernel:
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
+class _FillerBlock:
     accepted: _Kernel
     charged: _Kernel
 
     @classmethod
-    def of(cls, fillers: Fillers, count: int, window: int, tilt: float) -> _Block:
+    def of(cls, fillers: Fillers, count: int, window: int, tilt: float) -> _FillerBlock:
         accepted = ComposedLoss([fillers.accepted], [count]).masses(tilt)
         # B has the factor e^x more than A
         charged = ComposedLoss([fillers.charged], [count]).masses(1 + tilt)

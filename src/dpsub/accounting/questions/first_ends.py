@@ -19,7 +19,7 @@ SLACK = 1e-9
 few thousand terms are off by, far below what first ends are apart."""
 
 
-class End(NamedTuple):
+class FirstEnd(NamedTuple):
     """One end of an answer, and what gives it."""
 
     value: float

@@ -19,7 +19,7 @@ from dpsub.accounting.engine.privacy_events import (
     Event,
     PairEvent,
 )
-from dpsub.accounting.questions.first_ends import EPS, SLACK, End, divergence
+from dpsub.accounting.questions.first_ends import EPS, SLACK, FirstEnd, divergence
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import Case
 from dpsub.sampling.laws import log_binomial
@@ -105,18 +105,18 @@ class _Sums(NamedTuple):
         return float(self.values**2 @ self.weights)
 
 
-def first_lower(cases: Sequence[Case], releases: Sequence[Release], target: Target) -> End:
+def first_lower(cases: Sequence[Case], releases: Sequence[Release], target: Target) -> FirstEnd:
     """Return a lower end of epsilon at delta, or of delta at epsilon, that data sets attain; 0 if
     no attack is known or these tests show nothing.
 
     The parameters are those of `first_upper`.
     """
     kinds = [_Kind.of(case, release) for case, release in zip(cases, releases, strict=True)]
-    best = End(0.0, "")
+    best = FirstEnd(0.0, "")
 
     def improve(tests: _Tests, given_by: str) -> None:
         nonlocal best
-        best = max(best, End(tests.best(target), given_by), key=lambda end: end.value)
+        best = max(best, FirstEnd(tests.best(target), given_by), key=lambda end: end.value)
 
     # of many kinds the strongest ones alone, and all together
     for kind in _strongest(kinds):

@@ -17,7 +17,7 @@ from dpsub.accounting.engine.privacy_events import (
     PairEvent,
 )
 from dpsub.accounting.engine.profiles import law_of
-from dpsub.accounting.questions.first_ends import EPS, SLACK, End, divergence
+from dpsub.accounting.questions.first_ends import EPS, SLACK, FirstEnd, divergence
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import Case
 from dpsub.noise.gaussian import GaussianProfile
@@ -166,7 +166,7 @@ class _Plan:
 
 def first_upper(
     cases: Sequence[Case], releases: Sequence[Release], relation: Relation, target: Target
-) -> End:
+) -> FirstEnd:
     """Return a proved upper end of epsilon at delta, or of delta at epsilon.
 
     It is finite unless a mechanism of one's own has infinite losses of about probability delta.
@@ -189,11 +189,11 @@ def first_upper(
     if target.delta is not None:
         ends = _epsilons(plan, target.delta)
         best = min(ends, key=lambda end: end.value)
-        return End(best.value * (1 + SLACK), best.given_by)
+        return FirstEnd(best.value * (1 + SLACK), best.given_by)
     assert target.epsilon is not None
     ends = _deltas(plan, target.epsilon)
     best = min(ends, key=lambda end: end.value)
-    return End(min(best.value * (1 + SLACK), 1.0), best.given_by)
+    return FirstEnd(min(best.value * (1 + SLACK), 1.0), best.given_by)
 
 
 _BY_GAUSSIANS = "Gaussian steps with the record in all samples, docs/proofs/first_ends.md"
@@ -204,63 +204,63 @@ _BY_SUM = "Basic composition, docs/proofs/first_ends.md"
 _TRIVIAL = "the trivial bound"
 
 
-def _epsilons(plan: _Plan, delta: float) -> Iterator[End]:
+def _epsilons(plan: _Plan, delta: float) -> Iterator[FirstEnd]:
     """Upper ends of epsilon at delta."""
-    yield End(math.inf, _TRIVIAL)
+    yield FirstEnd(math.inf, _TRIVIAL)
     lost = math.fsum(each.times * each.lost for each in plan.bounded) * (1 + SLACK)
     if not (rest := (delta - lost) * (1 - SLACK)) > 0:
         return
     # losses of bounded steps add up, or are those of Gaussian steps
     both = math.hypot(plan.unsampled, plan.mu_of_bounded)
-    yield End(_gaussian_epsilon(both, rest), _BY_GAUSSIANS)
+    yield FirstEnd(_gaussian_epsilon(both, rest), _BY_GAUSSIANS)
     if plan.bounded:
-        yield End(plan.loss + _gaussian_epsilon(plan.unsampled, rest), _BY_GAUSSIANS)
+        yield FirstEnd(plan.loss + _gaussian_epsilon(plan.unsampled, rest), _BY_GAUSSIANS)
     for share in (1e-4, 0.1, 0.5):
         trimmed = plan.without_rarest(delta * share / 2)
         if not (rest := (delta - trimmed.lost) * (1 - SLACK)) > 0:
             continue
         for end in _by_counts(trimmed, share * rest):
             epsilon = _gaussian_epsilon(end, rest * (1 - share) * (1 - SLACK))
-            yield End(epsilon, _BY_COUNTS)
+            yield FirstEnd(epsilon, _BY_COUNTS)
     trimmed = plan.without_rarest(delta * 1e-3)
     if not (rest := (delta - trimmed.lost) * (1 - SLACK)) > 0:
         return
     orders, log_bounds = _moment_bounds(trimmed)
     wanted = log_bounds - math.log(rest)
     epsilons = wanted / (orders - 1) + SLACK * np.abs(wanted)
-    yield End(max(float(np.min(epsilons)), 0.0), _BY_MOMENTS)
+    yield FirstEnd(max(float(np.min(epsilons)), 0.0), _BY_MOMENTS)
     if plan.zeroed is not None:
-        yield End(_epsilon_by_zero(plan.zeroed, delta), _BY_ZERO)
+        yield FirstEnd(_epsilon_by_zero(plan.zeroed, delta), _BY_ZERO)
     if sum(each.times for each in plan.gaussian) <= _FEW_STEPS:
-        yield End(trimmed.loss + _basic_epsilon(trimmed.gaussian, rest), _BY_SUM)
+        yield FirstEnd(trimmed.loss + _basic_epsilon(trimmed.gaussian, rest), _BY_SUM)
 
 
-def _deltas(plan: _Plan, epsilon: float) -> Iterator[End]:
+def _deltas(plan: _Plan, epsilon: float) -> Iterator[FirstEnd]:
     """Upper ends of delta at epsilon."""
-    yield End(1.0, _TRIVIAL)
+    yield FirstEnd(1.0, _TRIVIAL)
     lost = math.fsum(each.times * each.lost for each in plan.bounded) * (1 + SLACK)
     both = math.hypot(plan.unsampled, plan.mu_of_bounded)
-    yield End(lost + _gaussian_delta(epsilon, both), _BY_GAUSSIANS)
+    yield FirstEnd(lost + _gaussian_delta(epsilon, both), _BY_GAUSSIANS)
     left = epsilon * (1 - 4 * EPS) - plan.loss
     if plan.bounded and left >= 0:
-        yield End(lost + _gaussian_delta(left, plan.unsampled), _BY_GAUSSIANS)
+        yield FirstEnd(lost + _gaussian_delta(left, plan.unsampled), _BY_GAUSSIANS)
     # what is left out should be small next to the answer, which is not known yet
     for tail in (1e-3, 1e-6, 1e-10, 1e-16, 1e-30, 1e-60, 1e-120, 1e-250):
         trimmed = plan.without_rarest(tail / 2)
         for end in _by_counts(trimmed, tail):
-            yield End(trimmed.lost + tail + _gaussian_delta(epsilon, end), _BY_COUNTS)
+            yield FirstEnd(trimmed.lost + tail + _gaussian_delta(epsilon, end), _BY_COUNTS)
     # nothing is left out of laws of one distance
     has_rare = any(each.distances.size > 1 for each in plan.gaussian)
     for tail in (1e-6, 1e-16, 1e-100) if has_rare else (1e-100,):
         trimmed = plan.without_rarest(tail)
-        yield End(trimmed.lost + _moment_delta(trimmed, epsilon), _BY_MOMENTS)
+        yield FirstEnd(trimmed.lost + _moment_delta(trimmed, epsilon), _BY_MOMENTS)
         if (zeroed := trimmed.zeroed) is not None:
             # half of epsilon from the record to 0, and half from there to the other record
             half = epsilon / 2
             by_zero = (zeroed.lost + _moment_delta(zeroed, half)) * (1 + math.exp(min(half, 700.0)))
-            yield End(by_zero * (1 + SLACK), _BY_ZERO)
+            yield FirstEnd(by_zero * (1 + SLACK), _BY_ZERO)
         if left >= 0:
-            yield End(trimmed.lost + _basic_delta(trimmed.gaussian, left), _BY_SUM)
+            yield FirstEnd(trimmed.lost + _basic_delta(trimmed.gaussian, left), _BY_SUM)
 
 
 def _moment_bounds(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:

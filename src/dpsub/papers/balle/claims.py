@@ -15,11 +15,11 @@ from dpsub.reproduce import claims
 from dpsub.reproduce.claims import (
     Ask,
     Claim,
+    Criterion,
     Finding,
     Frames,
     MissingRecordsError,
     Numbers,
-    Question,
     below,
     every,
     pick,
@@ -75,7 +75,7 @@ CHECKS = {
 
 def agree(
     experiment: str, check: str, tolerance: float = ROUNDED, *, relative: bool = False
-) -> Question:
+) -> Criterion:
     """Ask whether the two numbers of every case of a check agree; with `relative` over max(1,
     |reference|)."""
     numbers = Numbers(experiment, "computed", where={"check": check})
@@ -95,10 +95,10 @@ def agree(
             note += f", most at {place}: {worst['computed']:.6g} for {worst['reference']:.6g}"
         return Finding(not bad, note)
 
-    return Question(ask, (numbers,))
+    return Criterion(ask, (numbers,))
 
 
-def at_most(experiment: str, check: str, tolerance: float = ROUNDED) -> Question:
+def at_most(experiment: str, check: str, tolerance: float = ROUNDED) -> Criterion:
     """Ask whether the first number of every case is at most the second one."""
     comment = (
         f"{CHECKS[check]} is too large in {{failing}} of {{n}} cases, by {{largest:.3g}} at most"
@@ -190,7 +190,7 @@ def off_bound(frame: pd.DataFrame) -> pd.Series:
 
 def at_all(
     number: int, value: Callable[[pd.DataFrame], pd.Series], limit: float, note: str, **where: Any
-) -> Question:
+) -> Criterion:
     """Ask whether a number is at most a limit for all neighbours, kernels and sizes of a
     theorem."""
     numbers = Numbers(ENUMERATION, value, where={"theorem": f"Theorem {number}", **where})

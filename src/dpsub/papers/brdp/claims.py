@@ -1,4 +1,4 @@
-"""Claims of the paper: what its text states and fixes, each with the question that decides it."""
+"""Claims of the paper: what its text states and fixes, each with the criterion that decides it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dpsub.reproduce import claims, published
 from dpsub.reproduce.claims import (
     STATED,
     Claim,
+    Criterion,
     Finding,
     Frames,
     MissingRecordsError,
     Numbers,
-    Question,
     Setting,
     pick,
     truth,
@@ -208,7 +208,7 @@ def tight(frames: Frames) -> Finding:
 # Figures 6 to 8
 
 
-def rates(query: str, holds: Callable[[pd.Series], bool]) -> Question:
+def rates(query: str, holds: Callable[[pd.Series], bool]) -> Criterion:
     """Ask something of the sampling rates of a query, by number of records."""
     numbers = Numbers(
         SAMPLING, "sampling_rate", ("n",), {"query": query, "rule": lambda rule: rule.isin(CURVES)}
@@ -220,7 +220,7 @@ def rates(query: str, holds: Callable[[pd.Series], bool]) -> Question:
             bool(holds(series)), ", ".join(f"{rate:.3g} at {n}" for n, rate in series.items())
         )
 
-    return Question(ask, (numbers,))
+    return Criterion(ask, (numbers,))
 
 
 def grows(series: pd.Series) -> bool:
@@ -295,7 +295,7 @@ def cases(
     apart: Callable[[pd.DataFrame], pd.Series],
     limit: float,
     note: str = "claimed {claimed:.6g}, true {true:.6g} in {case}",
-) -> Question:
+) -> Criterion:
     """Ask whether the numbers are at most the limit in every case; the note's fields are those of
     the worst one."""
     numbers = Numbers(CHECKS, apart, where={"statement": statement})
@@ -307,7 +307,7 @@ def cases(
         worst = frame.iloc[int(frame["number"].to_numpy().argmax())]
         return Finding(bool(holds.all()), note.format(holding=holds.sum(), n=len(frame), **worst))
 
-    return Question(ask, (numbers,))
+    return Criterion(ask, (numbers,))
 
 
 def linear_cost(frames: Frames) -> Finding:

@@ -68,7 +68,7 @@ not on privacy."""
 
 
 def kept(*names: str) -> Ask:
-    """Return the question whether these statements are right in every case.
+    """Return the criterion that these statements are right in every case.
 
     The exact losses are known within less than what `judged` allows, so that a case that is right
     is proved and one that is not is refuted.

@@ -23,8 +23,8 @@ from dpsub.reproduce.labels import display, in_symbols, in_words, words
 from dpsub.reproduce.layout import (
     PRINTED,
     YES_OR_NO,
-    Block,
     Cell,
+    TableBlock,
     blocks,
     cells_of,
     mark,
@@ -364,7 +364,7 @@ class Entry(NamedTuple):
     anchor: str
 
 
-def blocks_of(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
+def blocks_of(artefact: Artefact, table: pd.DataFrame) -> list[TableBlock]:
     """Return the panels of a table of cells."""
     anchored = set()
 

@@ -1,4 +1,4 @@
-"""Claims of the MUST paper: numbers, settings and statements of its text, each with the question
+"""Claims of the MUST paper: numbers, settings and statements of its text, each with the criterion
 that decides it."""
 
 from __future__ import annotations

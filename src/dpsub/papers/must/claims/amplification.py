@@ -139,7 +139,7 @@ def order_flips(frames: Frames) -> Finding:
     return Finding(holds, ", ".join(notes))
 
 
-def over_the_surface(column: str, along: str, note: str, *, falling: bool = False) -> ask.Question:
+def over_the_surface(column: str, along: str, note: str, *, falling: bool = False) -> ask.Criterion:
     """Ask whether a quantity of Figure 5 rises (or falls) with m or b, everywhere."""
     # By steps of one sampler and mechanism: "increases" is a statement about every step of the
     # plotted range.
