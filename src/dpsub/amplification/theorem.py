@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
+from dpsub.divergences.mixtures import mixture_loss
 from dpsub.errors import ArgumentError
 from dpsub.noise.base import Profile, nonnegative
 from dpsub.relations import Relation
@@ -17,7 +18,6 @@ from dpsub.sampling.laws import MultiplicityLaw
 
 _CHUNK = 200_000  # group terms evaluated at once; with their temporaries about 30 MB
 _OVERFLOWS = 700.0
-_LARGE = 30.0  # nats; larger losses are computed in logarithms, where nothing overflows
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +86,6 @@ def amplified_epsilon(epsilon: ArrayLike, eta: float) -> np.ndarray:
     if rate == 1:
         return order[()]
     return np.minimum(mixture_loss(order, rate), order)[()]
-
-
-def mixture_loss(loss: np.ndarray, rate: float | np.ndarray) -> np.ndarray:
-    """ln(1 + q (e^x - 1)) for losses x >= 0 of any size and rates q in (0, 1], which broadcast."""
-    small = np.log1p(rate * np.expm1(np.minimum(loss, _LARGE)))
-    with np.errstate(divide="ignore"):
-        large = np.logaddexp(np.log1p(-rate), np.log(rate) + loss)
-    return np.where(loss > _LARGE, large, small)
 
 
 def base_epsilon(epsilon_amplified: ArrayLike, eta: float) -> np.ndarray:

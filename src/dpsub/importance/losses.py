@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub.amplification.theorem import mixture_loss
+from dpsub.divergences.mixtures import mixture_loss
 from dpsub.errors import ArgumentError
 from dpsub.noise.base import nonnegative
 

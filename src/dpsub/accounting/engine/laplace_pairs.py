@@ -28,6 +28,7 @@ from dpsub.accounting.engine.pld import PrivacyLossDistribution, Profile
 from dpsub.accounting.engine.privacy_events import DominatedEvent, Event
 from dpsub.accounting.engine.profiles import PROFILE_ERROR
 from dpsub.accounting.engine.statistic import Statistic
+from dpsub.divergences.mixtures import one_mixture_loss
 
 _EPS = float(np.finfo(float).eps)
 
@@ -43,9 +44,9 @@ def _ends(rate: float, ratio: float, missed: float | None) -> tuple[float, float
     high = float(np.logaddexp(log_rate + ratio, log_missed))
     # log1p keeps a small loss exact, and a sum of two positive terms a large one
     if low > -0.5:
-        low = math.log1p(rate * math.expm1(-ratio))
+        low = one_mixture_loss(-ratio, rate)
     if high < 0.5:
-        high = math.log1p(rate * math.expm1(ratio))
+        high = one_mixture_loss(ratio, rate)
     return low, high
 
 

@@ -20,6 +20,7 @@ from dpsub.accounting.engine.profiles import law_of
 from dpsub.accounting.questions.first_ends import EPS, SLACK, FirstEnd, divergence
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import Case
+from dpsub.divergences.mixtures import one_mixture_loss
 from dpsub.noise.gaussian import GaussianProfile
 from dpsub.relations import Relation
 from dpsub.sampling.base import Chain, StagedSampler
@@ -417,7 +418,7 @@ def _laplace_loss(case: Case, release: Release, relation: Relation) -> float:
         loss = (
             loss + math.log(rate + (1 - rate) * math.exp(-loss))
             if loss > 1
-            else math.log1p(rate * math.expm1(loss))
+            else one_mixture_loss(loss, rate)
         )
     return min(group * loss, case.event.largest_loss) * (1 + SLACK)
 

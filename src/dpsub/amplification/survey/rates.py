@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from dpsub import checks
+from dpsub.divergences.mixtures import one_mixture_loss
 
 
 def amplified(rate: float, epsilon: float) -> float:
@@ -17,7 +18,7 @@ def amplified(rate: float, epsilon: float) -> float:
     rate = checks.real("rate", rate, at_least=0, at_most=1)
     epsilon = checks.real("epsilon", epsilon, above=0)
     if epsilon < 30:
-        return math.log1p(rate * math.expm1(epsilon))
+        return one_mixture_loss(epsilon, rate)
     if rate == 0:
         return 0.0
     rest = math.log1p(-rate) if rate < 1 else -math.inf
@@ -36,7 +37,7 @@ def lower_amplified(rate: float, epsilon: float) -> float:
     rate = checks.real("rate", rate, at_least=0, at_most=1)
     epsilon = checks.real("epsilon", epsilon, above=0)
     if rate < 0.5:
-        return -math.log1p(rate * math.expm1(-epsilon))
+        return -one_mixture_loss(-epsilon, rate)
     if rate == 1 and epsilon >= 700:
         return epsilon
     # A sum of positive terms: the form above would take the logarithm of 0 at rate 1 and a large
