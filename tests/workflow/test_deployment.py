@@ -163,8 +163,8 @@ def test_a_whole_run_ends_in_the_report_and_in_that_of_snakemake(
 def test_a_wrong_configuration_is_told_in_one_sentence(
     snakemake: Path, world: dict[str, str], deployed: Path
 ) -> None:
-    (deployed / "wrong.yaml").write_text("artefacts: [meens]\n", encoding="utf-8")
+    (deployed / "wrong.yaml").write_text("artefacts: [meanz]\n", encoding="utf-8")
     done = called(snakemake, world, deployed, *RUN[:-1], "wrong.yaml", "--sdm", "conda", "-n")
     assert done.returncode == 1
-    assert "unknown artefact 'meens'; did you mean 'means'?" in done.stdout
+    assert "unknown artefact 'meanz'; did you mean 'means'?" in done.stdout
     assert "Traceback" not in done.stdout

@@ -138,7 +138,7 @@ def test_targets_have_names_long_and_where_unique_short(tmp_path: Path) -> None:
         "'figure1' is the name of several artefacts; say which: .*example/figure1", output
     )
     assert "Traceback" not in output
-    assert runs.run(tmp_path, "-n", "meens")[0] == 1
+    assert runs.run(tmp_path, "-n", "meanz")[0] == 1
     assert not (tmp_path / RESULTS).exists()
 
 

@@ -230,7 +230,7 @@ class Release:
             checks.integer("epochs", self.times, at_most=MOST_STEPS)
 
     def _without_last_batch(self, epoch: int) -> str:
-        """What to give instead where the steps fit epochs without their smaller last batch."""
+        """Say what to give instead where the steps fit epochs without their smaller last batch."""
         # that with as many steps less, and another mechanism than the one with fewer records
         whole = epoch - 1
         if not isinstance(self.sampler, Shuffle | Deterministic) or whole < 1 or self.steps % whole:
@@ -319,7 +319,7 @@ def _exact(value: float) -> str:
 
 
 def group_text(group: Group) -> str:
-    """What one unit of privacy holds, in words, where it is more than a record."""
+    """Say what one unit of privacy holds, where it is more than a record."""
     if group == 1:
         return ""
     if isinstance(group, int):

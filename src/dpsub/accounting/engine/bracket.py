@@ -160,7 +160,7 @@ class Refinement(ABC, Generic[Precision]):
     """
 
     out_of_work: OutOfWorkError | None = None
-    """What ended the refinement, if that was the budget."""
+    """The reason the refinement ended, if that was the budget."""
 
     @abstractmethod
     def evaluate(self, precision: Precision) -> None:
@@ -450,7 +450,7 @@ class OneEnd(GridRefinement):
         self._directions[i] = near or self._directions[i]
 
     def _error(self, i: int, moved: float, looser: bool) -> float:
-        """What finer grids would still change, in widths: an estimate, which decides no bound."""
+        """Estimate, in widths, how much finer grids would still change; it decides no bound."""
         if not self.is_upper:
             return moved  # errors of lower bounds are irregular: nothing is relied on
         if looser and moved > 1:

@@ -138,7 +138,7 @@ class Composition:
 
     @cached_property
     def proofs(self) -> list[Composition]:
-        """What each of several proofs of the events gives; events with fewer repeat their last one.
+        """Return the bound of each of several proofs; events with fewer repeat their last one.
 
         One proof has the bounds that are computed here, several have bounds of their own.
         """

@@ -124,7 +124,7 @@ class KindCell:
         return self.high.rate - self.low.rate
 
     def chords(self, side: str, step: float, tail: float) -> list[Chords]:
-        """What makes the laws, one or two, whose mixtures bound each kind of the cell."""
+        """Return the chords of the laws, one or two, whose mixtures bound each kind of the cell."""
         indices = order_grid(_profile(self.high, backwards=False), step, tail)
         work.spend(work.TERM * 8 * indices.size)
         x = indices * step

@@ -64,7 +64,7 @@ class Blends(NamedTuple):
     share: np.ndarray
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """What each kind has of a number of each PLD, shape (kinds,)."""
+        """Return the mean of a number of each PLD over each kind's mixture, shape (kinds,)."""
         return (1 - self.share) * values[self.first] + self.share * values[self.second]
 
     def log_mean(self, logs: np.ndarray) -> np.ndarray:
@@ -768,7 +768,7 @@ class TiltedSum:
 
     @cached_property
     def _error(self) -> float:
-        """What aliasing and round-off can change in the tilted delta at any point."""
+        """Bound the error of the tilted delta by aliasing and round-off at any point."""
         lam, width = self.tilt, self.values.size * self.step
         # w_max = lam^lam / (1 + lam)^(1 + lam), the largest weight of a sum in a tilted delta
         largest = (lam / (1 + lam)) ** lam / (1 + lam) if lam > 0 else 1.0

@@ -1,5 +1,4 @@
-"""What the outputs of an attack's data sets are, where a closed form says it: of the one in which
-the record is, and of the other one."""
+"""Outputs of an attack's two data sets, with the record and without it, in closed form."""
 
 from __future__ import annotations
 

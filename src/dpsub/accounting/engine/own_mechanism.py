@@ -64,8 +64,8 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OwnMechanism:
-    """What `pair` makes: bounds of the outputs on two neighbouring data sets, from above and, where
-    they are known, from below.
+    """A mechanism of one's own, made by `pair`: bounds of its outputs on two neighbouring data
+    sets, from above and, where they are known, from below.
 
     Attributes
     ----------
@@ -460,7 +460,7 @@ class OwnEvent(Event):
         return two_sided_pld(first, second, step, np.union1d(*grids))
 
     def cells(self, swapped: bool) -> Cells | None:
-        """What one direction is bounded by from below, P first."""
+        """Return the lower bound of one direction, P first."""
         one, other = self.mechanism.cells, self.mechanism.cells_back
         if one is None or other is None or not self.attacked:
             return None

@@ -348,6 +348,6 @@ def _assemble(
 
 
 def _drops(slopes: np.ndarray, sign: int) -> np.ndarray:
-    """What the slope loses at each order but the first, rounded up or down."""
+    """Return how much the slope falls at each order but the first, rounded up or down."""
     drops = np.maximum(slopes - np.append(slopes[1:], 0.0), 0.0)
     return np.maximum(drops + sign * 4 * _EPS * slopes, 0.0)

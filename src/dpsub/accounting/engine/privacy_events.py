@@ -101,13 +101,13 @@ class Event(ABC):
 
     @property
     def attack_choices(self) -> tuple[Event, ...]:
-        """What each of several choices of data sets attains; of one choice, the event itself."""
+        """Return the event of each choice of data sets; of one choice, the event itself."""
         return (self,)
 
     @property
     def outputs(self) -> Outputs | None:
-        """What the data sets of its attack give, where it is no `GaussianPair` and a closed form
-        says it."""
+        """Return the outputs of its attack's data sets, where it is no `GaussianPair` and they
+        have a closed form."""
         return None
 
     @property
@@ -270,7 +270,7 @@ class AttackEvent(Event):
 
 @dataclass(frozen=True)
 class StatisticEvent(AttackEvent):
-    """What an attack attains by one number of the output."""
+    """An event that is attacked by one number of the output."""
 
     statistic: Statistic
 

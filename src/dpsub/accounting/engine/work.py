@@ -245,5 +245,5 @@ def rungs(effort: float) -> Iterator[float]:
 
 
 def transform(n: int) -> float:
-    """What a transform of n real numbers takes."""
+    """Return the work of a transform of n real numbers."""
     return TRANSFORM * n * math.log2(max(n, 2))

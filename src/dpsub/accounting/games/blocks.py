@@ -267,7 +267,7 @@ class _Window:
         return self.powers[key]
 
     def smoothed(self, excess: np.ndarray, pairs: tuple[int, ...], length: int) -> np.ndarray:
-        """What K takes to an excess, nearly, where that is smooth."""
+        """Return the function that K takes to an excess, nearly, where that is smooth."""
         m = max(1, length // _SMOOTH)
         K, rough = self.power(pairs, 1), self.power(pairs, m)
         inverse = np.conj(rough) * (rough / np.where(np.abs(K) > 1e-3, K, np.inf))

@@ -75,13 +75,13 @@ class FillerGame:
     played: list[GamePlayed] = field(default_factory=list, repr=False)
     """The games that prove something, in the order in which they were played."""
     ended_by: list[str] = field(default_factory=list, repr=False)
-    """What ended each search before its width was reached: effort, numerics or theory."""
+    """The reason each search ended before its width was reached: effort, numerics or theory."""
     values: list[GameValue] = field(default_factory=list, repr=False)
     """The values of these games at all orders."""
     searches: dict[tuple[float | None, float | None], _CoverSearch] = field(
         default_factory=dict, repr=False
     )
-    """What earlier searches for these targets found, to be taken up again."""
+    """Results of earlier searches for these targets, from which later ones go on."""
 
     def answer(self, target: Target, lower: float, upper: float) -> float:
         """The best upper answer, at most `upper`, until it is within the width of `lower`, or the
@@ -168,7 +168,7 @@ class _CoverSearch:
         """The answer of the last play."""
         self._pace = _FIRST_PACE
         self.wholes: dict[float, float] = {}
-        """What one cell for all choices comes to, on grids of these steps."""
+        """The answer with one cell for all choices, on grids of these steps."""
         self._whole_work = 0.0
         self._known: dict[Any, tuple[Profile, Profile]] = {}
         self._orders: dict[float, np.ndarray] = {}
@@ -279,14 +279,14 @@ class _CoverSearch:
         return points <= MOST_POINTS and work.affords(self._pace * self._work(cover, step))
 
     def _work(self, cover: Sequence[Any], step: float) -> float:
-        """What a play with these cells takes, roughly."""
+        """Estimate the work of a play with these cells."""
         by_play = self._play_work(cover, step)
         new = sum((cell, step) not in self._gains for cell in cover)
         return by_play + new * 2 * self._law_work * self.of.spread / step
 
     def value(self, cover: Sequence[Any], step: float, *, single: bool = False) -> GameValue:
-        """That of the game with these cells, step by step where that takes no more work than
-        blocks of steps do, or where it `single`s them."""
+        """Return the value of the game with these cells. It is played step by step where that takes
+        no more work than blocks of steps do, or if `single`."""
         key = step, tuple(cover), single
         if key not in self._values:
             expected, before = self._work(cover, step), work.spent()
@@ -305,7 +305,7 @@ class _CoverSearch:
         return self.game(cover, step).played()
 
     def whole(self, step: float) -> GameValue:
-        """That of the game with one cell for all choices."""
+        """Return the value of the game with one cell for all choices."""
         before = work.spent()
         value = self.game([self.of.cells.whole], step).played()
         self.wholes[step] = value.answer(self.target)
@@ -317,12 +317,12 @@ class _CoverSearch:
         return step not in self.wholes and _WHOLE_AGAIN * self._whole_work <= work.left()
 
     def _blocks_work(self, cover: Sequence[Any], step: float) -> float:
-        """What a play of blocks takes, roughly."""
+        """Estimate the work of a play of blocks."""
         self._aim(step)
         return len(cover) * _PLAYS * self._aims[step].work
 
     def _play_work(self, cover: Sequence[Any], step: float) -> float:
-        """What a play takes, roughly: of blocks, or step by step as for the extreme choices."""
+        """Estimate the work of a play: of blocks, or step by step as for the extreme choices."""
         self._aim(step)
         return min(self._blocks_work(cover, step), len(cover) * self._single_work[step])
 
@@ -342,7 +342,7 @@ class _CoverSearch:
         return self.target.width * (answer if self.target.delta is None else 1.0)
 
     def _aim(self, step: float) -> float:
-        """What the extreme choices come to on the grid of this step."""
+        """Return the answer for the extreme choices alone, on the grid of this step."""
         if step not in self._aims:
             extremes = self.of.cells.extremes
             game = self.game(extremes, step)
@@ -380,7 +380,7 @@ class _CoverSearch:
         return list(self._cover)
 
     def _room(self, step: float) -> float:
-        """What this grid leaves of the width to the cover."""
+        """Return the part of the width that this grid leaves to the cover."""
         return max(self._unit - (self._aim(step) - self.lower), _BY_COVER * self._unit)
 
     def _refine(self, grid: float, step: float, share: float) -> None:
@@ -445,7 +445,7 @@ class _CoverSearch:
         return 1 / max(float(slope), 1e-9)
 
     def _gain(self, cell: Any, grid: float) -> np.ndarray:
-        """What a cell gains over the extreme choices, in each look."""
+        """Return the gain of a cell over the extreme choices, in each look."""
         if (cell, grid) not in self._gains:
             pld = self._pld(cell, grid)
             swapped = None if self.of.cells.mirrored else self._pld(cell, grid, swapped=True)
@@ -542,7 +542,7 @@ class _Looks:
     def gain(
         self, pld: PrivacyLossDistribution, swapped: PrivacyLossDistribution | None
     ) -> np.ndarray:
-        """What this law gains over the extreme choices."""
+        """Return the gain of this law over the extreme choices."""
         law = pld if self.order == 0 or swapped is None else swapped
         kernels = self.game.kernels
         places = np.clip(law.indices, -kernels.right, kernels.left)
@@ -552,7 +552,7 @@ class _Looks:
         return np.asarray(np.einsum("ij,j->i", self.rows, masses) - self.best)
 
     def shares(self, gains: np.ndarray) -> np.ndarray:
-        """What each cell of a cover costs, as a share of A, from the gains of all."""
+        """Return the cost of each cell of a cover, as a share of A, from the gains of all."""
         work.spend(work.NUMBER * 2 * gains.size)
         largest = np.maximum(gains.max(axis=0), 0.0) * self.weight
         return np.bincount(gains.argmax(axis=0), largest, minlength=gains.shape[0])

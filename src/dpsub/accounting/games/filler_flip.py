@@ -57,7 +57,7 @@ _SERVED = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Fillers:
-    """What one choice of fillers does to the remembered loss in one step: masses under P
+    """The change of the remembered loss in one step by one choice of fillers: masses under P
     (`accepted`, of side "lower") and under Q on the same grid (`charged`, of side "upper")."""
 
     accepted: PrivacyLossDistribution
@@ -79,7 +79,7 @@ class PolicyGrid(NamedTuple):
 
 
 class Played(NamedTuple):
-    """What a policy was asked, what it attains, and the grid on which it was played."""
+    """The question to a policy, the end that it attains, and the grid on which it was played."""
 
     target: Target
     answer: float

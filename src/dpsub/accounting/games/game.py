@@ -596,7 +596,7 @@ class Game:
 
     @property
     def work(self) -> float:
-        """What a play takes."""
+        """Return the work of a play."""
         orders = 2 if self.swapped else 1
         transforms = orders + len(self._kernels.masses)
         return self.steps * transforms * (work.transform(self._length) + 4 * self._length)
@@ -774,9 +774,10 @@ class GameValue:
 
 
 class GamePlayed(NamedTuple):
-    """What a game was asked and what it proves, with all that another program needs to play it
-    again: the points of its grid of losses, from 0 on, its cells, a dominating law of each, and,
-    where the other order of the data sets has a value of its own, one of each for that."""
+    """The question to a game and the bound that it proves, with all that another program needs to
+    play it again: the points of its grid of losses, from 0 on, its cells, a dominating law of
+    each, and one of each for the other order of the data sets, where that has a value of its
+    own."""
 
     target: Target
     answer: float

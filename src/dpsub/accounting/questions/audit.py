@@ -218,7 +218,7 @@ def audit(
 def _counted(
     first: np.ndarray, second: np.ndarray, epsilon: float, seed: int, confidence: float
 ) -> MonteCarlo:
-    """What losses of runs on the first and on the second data set show."""
+    """Return the lower bound that losses of runs on the first and the second data set show."""
     draws = len(first)
     uniform = stream(seed, experiment="audit", cell={}, role="noise", replicate=2).random(draws)
     acceptance = -np.expm1(np.minimum(epsilon - first, 0.0))

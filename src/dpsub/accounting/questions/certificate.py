@@ -107,8 +107,8 @@ def _check_dropped(proof: Proof) -> None:
 def _upper(
     account: Account, proof: Proof, target: Target
 ) -> tuple[dict[str, Any] | None, float | None]:
-    """What proves the upper end, and the end that is claimed; None and None where the end is
-    trivial, or a first end, of a closed form."""
+    """Return the proof of the upper end, and the end that is claimed; None and None where the end
+    is trivial, or a first end, of a closed form."""
     if not account.upper < target.ceiling:
         return None, None
     certified = _certified(proof, target)
@@ -224,8 +224,8 @@ def _attained_on(composition: Composition, grid: Evaluation, target: Target) -> 
 def _lower(
     account: Account, proof: Proof, target: Target
 ) -> tuple[dict[str, Any] | None, float | None]:
-    """What attains the lower end, and the end that is claimed; None and None where the end is
-    trivial, or a first end, of a closed form."""
+    """Return the attack at the lower end, and the end that is claimed; None and None where the end
+    is trivial, or a first end, of a closed form."""
     if not (account.lower > 0 and all(case.attack_certified for case in proof.cases)):
         return None, None
     kept = [played.answer for played in proof.policies if _same(played.target, target)]
@@ -330,7 +330,7 @@ def _orders(event: HiddenStepEvent) -> list[dict[str, Any]]:
 
 
 def _references(event: HiddenStepEvent) -> list[dict[str, Any]]:
-    """What Theorem 49 needs for each of its numbers of steps."""
+    """Return the numbers that Theorem 49 needs, for each of its numbers of steps."""
     return [
         {"steps": k}
         | {
@@ -344,8 +344,8 @@ def _references(event: HiddenStepEvent) -> list[dict[str, Any]]:
 def _of_block(
     block: AllocationEvent | Block, grid: Evaluation, shared: dict[Block, dict[str, Any]]
 ) -> dict[str, Any]:
-    """What proves the law of a block: sums of its own, or the place in `shared` of what is there
-    for both directions."""
+    """Return the proof of a block's law: its own sums, or the place in `shared` of the sums for
+    both directions."""
     if isinstance(block, AllocationEvent):
         return {"sums": _sums(block, grid.step, grid.tail, upper=True, swapped=grid.swapped)}
     if block not in shared:
@@ -371,7 +371,7 @@ def _in_single_steps(event: AllocationEvent | SelectionEvent) -> list[Allocation
 
 
 def _several(block: Block) -> dict[str, Any]:
-    """What proves the bounds of an allocation to several steps: sums over the steps, with the
+    """Return the proof of an allocation to several steps: sums over the steps, with the
     orders at which they are used, and the laws of the blocks of Theorem 27."""
     sums = [
         {
@@ -470,7 +470,7 @@ def _attained_parts(
 
 
 def _written(neighbours: Neighbours) -> dict[str, int | None]:
-    """What records contribute, in units of C: the certificate's numbers are integers."""
+    """Return what records contribute, in units of C: the certificate's numbers are integers."""
     other = neighbours.other
     return {
         "record": int(neighbours.record),

@@ -267,7 +267,7 @@ class ClaimJudge(Refinement[float]):
 
     @property
     def _unit(self) -> float:
-        """What widths are shares of: the claim, except for delta, whose width is relative."""
+        """The unit of widths: the claim, except for delta, whose width is relative."""
         return 1.0 if self.delta is None else max(self._claimed, 1e-3)
 
     @property

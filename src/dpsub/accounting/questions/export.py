@@ -140,7 +140,7 @@ class Export(words.ShortText):
     question: str = ""
 
     def text(self) -> words.Text:
-        """What the laws are of, and how close they are, in a few words."""
+        """Say in a few words which releases the laws are of, and how close they are."""
         sides = sorted({law.side for law in self.laws}, reverse=True)
         points = max(law.losses.size for law in self.laws)
         lines: list[words.Line] = [

@@ -54,8 +54,10 @@ class _Tests(NamedTuple):
         return cls(accept, charge, difference)
 
     def values(self, target: Target) -> np.ndarray:
-        """What each of these tests attains, rounded down: P - e^epsilon Q = (P - Q) - (e^epsilon -
-        1) Q."""
+        """Return the end that each of these tests attains, rounded down.
+
+        It is P - e^epsilon Q = (P - Q) - (e^epsilon - 1) Q.
+        """
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             accept, charge = np.exp(self.accept), np.exp(self.charge)
             difference = np.exp(self.difference) * (1 - SLACK)

@@ -302,7 +302,7 @@ def _epsilon_by_zero(zeroed: _Plan, delta: float) -> float:
 def _steps_of(
     case: Case, release: Release, relation: Relation, target: Target
 ) -> _Steps | _Bounded:
-    """What upper ends need of one kind of release."""
+    """The facts about one kind of release that upper ends need."""
     event = case.event.proved if isinstance(case.event, EnclosedEvent) else case.event
     if isinstance(event, OwnEvent):
         return _own_losses(event, release.times, target)

@@ -502,7 +502,7 @@ def _target(epsilon: float, delta: float) -> Target:
 
 
 def _read(path: str | Path) -> Any:
-    """What a file of JSON holds, where every key stands once."""
+    """Read a file of JSON, in which every key stands once."""
     try:
         return read_json(path)
     except OSError as error:

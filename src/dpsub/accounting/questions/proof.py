@@ -188,7 +188,8 @@ class Proof:
         return found
 
     def _filler_flips(self, targets: Sequence[Target]) -> list[float]:
-        """What the adaptive attack attains (docs/proofs/attacks.md); 0 where there is none."""
+        """Return the ends that the adaptive attack attains, 0 without one
+        (docs/proofs/attacks.md)."""
         pair = self.cases[0].filler_flip
         if len(self.releases) > 1 or pair is None:
             return [0.0] * len(targets)
@@ -221,7 +222,7 @@ class Proof:
 
     @property
     def theorem(self) -> str:
-        """What proves the upper end of the first bound."""
+        """The theorems that prove the upper end of the first bound."""
         return joined(case.theorem.text for case in self.cases)
 
     @property

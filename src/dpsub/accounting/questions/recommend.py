@@ -381,7 +381,7 @@ class _ProvedScheme(NamedTuple):
     noise: Needed
     proof: Proof
     theorem: str
-    """What proves the noise."""
+    """The theorem that proves the noise."""
     is_open: bool = False
     """Whether more work may prove less noise, or refute more."""
 
@@ -455,7 +455,7 @@ def _batches(plan: Plan, n: int, m: int, steps: int) -> tuple[int, int]:
 def _reasons(
     schemes: list[SchemeNoise], even: tuple[str, ...], left_out: dict[str, str]
 ) -> tuple[str, ...]:
-    """What follows from the numbers, those of proofs rounded up and those of attacks down."""
+    """Say what follows from the numbers, those of proofs rounded up and those of attacks down."""
     first = schemes[0]
     by_name = {answer.name: answer for answer in schemes}
     noise, others = _proved_text(first), _others(schemes, even)

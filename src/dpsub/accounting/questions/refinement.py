@@ -119,7 +119,7 @@ class AccountRefinement:
         )
 
     def game_values(self, targets: Sequence[Target]) -> tuple[list[GameValue], str]:
-        """What games for these targets prove at all orders, and why their ends are not closer."""
+        """Return the values of games for these targets, and why they are not closer."""
         accounts = self._first_bounds(targets)
         ends = [
             _Ends(account, target, target.width)

@@ -421,7 +421,7 @@ class Candidates:
         return self.proof(x).composition
 
     def attack(self, x: float, choice: int) -> Composition:
-        """What one choice of data sets attains."""
+        """Return the composition that one choice of data sets attains."""
         # less noise may leave fewer choices: any of them is an attack
         choices = self.composition(x).attack_choices
         return choices[min(choice, len(choices) - 1)]

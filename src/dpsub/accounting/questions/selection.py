@@ -494,7 +494,7 @@ class _LowerEnd:
         self._cuts = np.unique(np.linspace(0, places.size - 1, _CUTS).astype(int))
 
     def delta(self, epsilon: float) -> float:
-        """What the best of these rankings attains."""
+        """Return the delta that the best of these rankings attains."""
         order, best = math.exp(epsilon), 0.0
         for cut in self._cuts.tolist():
             # losses down to the cut come first, increasing, then the smaller ones: the event is the

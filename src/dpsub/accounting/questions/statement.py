@@ -133,7 +133,7 @@ def statement_of(
 
 
 def _way_out(account: Account) -> str:
-    """What to do about an answer that guarantees nothing."""
+    """Say what to do about an answer that guarantees nothing."""
     if account.kind == "paper":
         return "ask with variant rigorous"
     # an end that was not reached says nothing of the noise

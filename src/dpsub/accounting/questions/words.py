@@ -171,7 +171,7 @@ class OnAccount:
 
     @property
     def theorem(self: _HasAccount) -> str:
-        """What proves the upper end, with the page of docs/proofs."""
+        """The theorem that proves the upper end, with its page of docs/proofs."""
         return self.account.theorem
 
     @property
@@ -366,7 +366,7 @@ def relation_of_group(relation: Relation, group: Group) -> str:
 
 
 class _Grounded(Protocol):
-    """What names its theorems."""
+    """An answer that names its theorems."""
 
     @property
     def theorem(self) -> str: ...
@@ -375,13 +375,13 @@ class _Grounded(Protocol):
 
 
 def theorem_text(found: _Grounded) -> str:
-    """What proves the upper end, and where the attack stands if that is elsewhere."""
+    """Name the proof of the upper end, and the page of the attack if that is another one."""
     places = dict.fromkeys([found.theorem, found.lower_theorem])
     return "; ".join(filter(None, places))
 
 
 def account_warnings(account: AccountLike) -> list[str]:
-    """What a reader of the numbers must know."""
+    """Return the notes that a reader of the numbers must know."""
     notes = []
     uppers = [account.upper] if isinstance(account.upper, float) else account.upper.ravel().tolist()
     # delta = 1 and infinite epsilon are met by releasing the data

@@ -109,7 +109,7 @@ def _load(module: str | None) -> None:
 
 
 def _key(release: Release) -> type | str:
-    """What the scheme of a release is registered by."""
+    """Return the key under which the scheme of a release is registered."""
     _load(_module(release))
     schemes, kind = COVERED, type(release.sampler)
     # a class of one's own may have a scheme, or be covered as what it is derived from

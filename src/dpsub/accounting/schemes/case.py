@@ -26,7 +26,7 @@ OTHER: dict[Relation, float | None] = {
     Relation.ZERO_OUT: 0.0,
     Relation.SUBSTITUTE: -1.0,
 }
-"""What an attack puts in the place of a record at C, in units of C; None where it is missing."""
+"""The value that replaces a record at C in an attack, in units of C; None where it is missing."""
 
 
 STANDS_FOR = (
@@ -206,8 +206,8 @@ class Case:
         return self.choices[min(place, len(self.choices) - 1)]
 
     def certifiable(self, place: int) -> Certified:
-        """What a certificate proves of one of several proofs; events with fewer repeat their last
-        one."""
+        """Return the part of a certificate for one of several proofs; events with fewer repeat
+        their last one."""
         proofs = self.certified or [
             Certified(event, self.theorem) for event in self.event.upper_choices
         ]

@@ -159,7 +159,7 @@ class _Sum:
         return np.asarray(log_weights + np.einsum("ij,j->i", counts, totals))
 
     def term_error(self, n: int, tilt: float) -> float:
-        """What the terms above may be off by: the sizes of all that is added, times a few eps."""
+        """Bound the rounding error of the terms above: their sizes together, times a few eps."""
         counts, _ = overlaps(self.t, self.k, n)
         totals = np.array([abs(self.log_total(i, tilt)) for i in range(n + 1)])
         sizes = float(np.einsum("ij,j->i", counts, totals).max())

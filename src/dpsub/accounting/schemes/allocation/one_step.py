@@ -378,8 +378,10 @@ def _spread(t: int, deviation: float) -> float:
 
 @dataclass(frozen=True)
 class DroppedEvent(AttackEvent):
-    """What an attack attains of an epoch from which the record is dropped with probability 1 -
-    `in_steps`: then its outputs are those without it, under both."""
+    """An attack on an epoch from which the record is dropped with probability 1 - `in_steps`.
+
+    Without it the outputs are the same under both.
+    """
 
     epoch: AllocationEvent
     in_steps: float
@@ -432,7 +434,7 @@ class SelectionEvent(Event):
 
     @property
     def sums(self) -> SumEvent:
-        """What its lower end is made from."""
+        """The sums that make its lower end."""
         # where k is 1 or t the likelihood ratio itself is a function of such a sum
         weight = (self.k - 1) / (self.t - self.k + 1)
         return SumEvent(self.t, self.k, self.deviation, weight, 1.0, 0.0)

@@ -58,7 +58,7 @@ class SubsetEvent(Event):
 
     @cached_property
     def blocks(self) -> SelectionEvent:
-        """What Theorem 27 gives alone."""
+        """The event whose bound is Theorem 27's alone."""
         return SelectionEvent(self.t, self.k, self.deviation)
 
     def uppers(
@@ -82,7 +82,7 @@ class SubsetEvent(Event):
 
     @cached_property
     def in_larger_blocks(self) -> LargerBlocks:
-        """What Theorem 72 gives alone."""
+        """The event whose bound is Theorem 72's alone."""
         return LargerBlocks(self.t, self.k, self.deviation)
 
     @cached_property

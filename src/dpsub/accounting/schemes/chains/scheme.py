@@ -240,8 +240,8 @@ def played_at_fillers(chain: Chain, relation: Relation, s: float, group: int = 1
 
 
 def copies_of(chain: Chain) -> Callable[[], Copies] | None:
-    """What the game needs to know of a chain, made when it is called; None for other chains than
-    one stage, or one with replacement after another stage (docs/proofs/chains.md)."""
+    """Return a function that makes the copies of a record for the game of a chain; None for chains
+    other than one stage, or one with replacement after another stage (docs/proofs/chains.md)."""
     *before, last = chain.stages
     kinds = [stage.kind for stage in before]
     if kinds == ["wr"] and last.kind == "wr":

@@ -68,7 +68,7 @@ _UNIT = (
     "a unit holds at most {g} records; if any holds more, only {g} of them are used, chosen "
     "without regard to the others' records"
 )
-"""What a bound for a group means where units hold different numbers of records."""
+"""The condition of a bound for a group where units hold different numbers of records."""
 
 
 def _moved(relation: Relation, group: int | tuple[int, int]) -> str:

@@ -115,7 +115,7 @@ class HiddenStep:
         self._variation = float(between[0])
 
     def charge(self, k: int) -> float:
-        """What an allocation to 1 of k steps is charged at order a, divided by 1 + a."""
+        """Return the charge of an allocation to 1 of k steps at order a, divided by 1 + a."""
         return leak((self.steps - 1) / k, self.s) * self._variation * _ROUNDING
 
     @cached_property
@@ -272,7 +272,7 @@ class HiddenStep:
 
     @property
     def _work(self) -> float:
-        """What comparing data sets directly takes, about: nothing is begun that is not finished."""
+        """Estimate the work of a direct comparison: nothing is begun that is not finished."""
         most = max(k for k, _ in self.choices)
         terms = round(150 * math.sqrt(most))
         laws = self._differences(1.0)

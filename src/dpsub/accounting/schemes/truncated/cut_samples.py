@@ -177,8 +177,8 @@ def _least(one: Profile, other: Profile) -> RememberedProfile:
 
 @dataclass(frozen=True)
 class _Merged:
-    """What B - 1 or more drawn others contribute to H_a, a >= 1: N(0) stands for the sum of B - 1
-    of them, N(g) for that of B, N(v) for B - 1 of them and the record (Theorem 71)."""
+    """The contribution of B - 1 or more drawn others to H_a, a >= 1: N(0) stands for the sum of
+    B - 1 of them, N(g) for that of B, N(v) for B - 1 of them and the record (Theorem 71)."""
 
     sample: CutSample
     last: float
