@@ -238,7 +238,7 @@ def resolves(name: str) -> bool:
 
 @EVERY
 def test_names_with_underscores_are_names_of_the_project(page: Path) -> None:
-    """Columns, claims, settings, variants, options: `delta_c_pair`."""
+    """Columns, claims, settings, variants, options: `relative_width`."""
     code = [] if page.name in OF_OTHERS else code_of(page)
     names = {text for text in code if re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)+", text)}
     assert sorted(name for name in names if not is_known(name)) == []

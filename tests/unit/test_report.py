@@ -41,15 +41,15 @@ def test_names_are_shown_in_words() -> None:
 def test_names_say_what_a_privacy_number_is() -> None:
     for variant, kinds in {
         "stated": {"delta_amplified": "paper", "accuracy": "", "delta_amplified_formula": ""},
-        "consistent": {"delta_c_upper": "paper"},
+        "consistent": {"delta_upper": "paper"},
         "rigorous": {
-            "delta_c_upper": "upper",
-            "epsilon_c_lower": "lower",
-            "epsilon_c_pair": "paper",
+            "delta_upper": "upper",
+            "epsilon_lower": "lower",
+            "epsilon_pair": "paper",
             "optimum": "exact",
             "epsilon": "upper",
-            "noise_refuted": "lower",
-            "noise_over_wor": "",
+            "some_refuted": "lower",
+            "noise_over_another": "",
         },
     }.items():
         assert {column: number_kind(column, variant) for column in kinds} == kinds
