@@ -31,7 +31,7 @@ from dpsub.cli import main
 TARGET = Path(__file__).with_name("commands.json")
 RELATIVE = 1e-12  # of numbers
 
-(SWEEP,) = (Path(__file__).parents[1] / "papers").glob("*/golden_sweep.yaml")
+SWEEPS = (Path(__file__).parents[1] / "papers").glob("*/golden_sweep.yaml")
 FILES = {
     "frame.csv": [
         "stratum,cluster,size,income",
@@ -41,7 +41,10 @@ FILES = {
         "stratum,cluster,size,allocation",
         *(f"{'ab'[i % 2]},{i % 4},{i + 1},{5 + 2 * (i % 2)}" for i in range(40)),
     ],
-    "sweep.yaml": SWEEP.read_text(encoding="utf-8").splitlines(),
+    **{
+        path.name.removeprefix("golden_"): path.read_text(encoding="utf-8").splitlines()
+        for path in SWEEPS
+    },
 }
 """What commands read, in the folder where they run."""
 

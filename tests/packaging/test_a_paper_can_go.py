@@ -28,8 +28,6 @@ for name in ("config.yaml", "workflow/smoke.yaml"):
 """
 SMOKE = ("--configfile", "workflow/smoke.yaml")
 MACHINERY = {"papers", "reproduce"}
-OF_RUNS = ("browser/", "cluster/", "workflow/", "golden/commands.py", "report_run.py")
-"""Tests of whole runs, which need several papers (`tests/conftest.py`), and what they share."""
 LEFT = ("tests/documentation", "tests/faults", "tests/unit")
 """Tests that look at all papers at once, of which some speak of single ones."""
 
@@ -62,34 +60,40 @@ def in_the_library() -> frozenset[str]:
 
 
 def named(key: str, path: Path) -> list[str]:
-    """Return which of the names of a paper, or its folder, a file mentions."""
+    """Return which of the names of a paper, its folder, or its key, a file mentions."""
     names = "|".join(map(re.escape, sorted(terms(key))))
-    text = path.read_text(encoding="utf-8")
-    return re.findall(rf"(?<![\w./])(?:dpsub\.papers\.{key}\b|(?:{names})(?![\w./]))", text)
+    found = rf"(?<![\w./])(?:(?:dpsub|tests)\.papers\.{key}\b|{key}/\w+|(?:{names})(?![\w./]))"
+    found += rf"|papers/{key}\b"
+    # the library has a command and a folder of these names
+    if key not in in_the_library() and not (ROOT / "src/dpsub" / key).is_dir():
+        found += rf"|['\"\[]{key}['\"\],]"
+    return re.findall(found, path.read_text(encoding="utf-8"))
 
 
-def left_out(key: str, text: str) -> bool:
-    """Whether tests of this text say that they need the paper."""
-    marked = "".join(re.findall(r"needs\([^)]*\)", text))
-    return f'"{key}"' in marked or f'if "{key}" not in papers()' in text or "needs_all_" in text
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_the_machinery_knows_no_words_of_a_paper(key: str) -> None:
-    for path in (ROOT / "src/dpsub/reproduce").rglob("*.py"):
-        assert not named(key, path), path
-    for path in [*(ROOT / "workflow").rglob("*.smk"), *(ROOT / "workflow/scripts").glob("*.py")]:
-        assert not named(key, path), path
+def texts_in(folder: str) -> list[Path]:
+    """Return the files of a folder of the project that are written by hand."""
+    kinds = {"", ".py", ".smk", ".yaml", ".rst", ".j2", ".js"}
+    files = (ROOT / folder).rglob("*")
+    return [path for path in files if path.is_file() and path.suffix in kinds]
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_tests_elsewhere_that_use_a_paper_say_so(key: str) -> None:
-    for path in (ROOT / "tests").rglob("*.py"):
-        inside = path.relative_to(ROOT / "tests").as_posix()
-        if inside.startswith(("papers/", *OF_RUNS)):
-            continue
-        text = path.read_text(encoding="utf-8")
-        assert left_out(key, text) or not named(key, path), inside
+@pytest.mark.parametrize("folder", ["src/dpsub/reproduce", "workflow", "tests"])
+def test_no_paper_is_named_outside_of_its_folders(folder: str, key: str) -> None:
+    own = ROOT / "tests/papers" / key
+    found = {
+        str(path.relative_to(ROOT)): names
+        for path in texts_in(folder)
+        if not path.is_relative_to(own) and (names := named(key, path))
+    }
+    assert found == {}
+
+
+def test_a_name_of_a_paper_is_found(tmp_path: Path) -> None:
+    key = KEYS[0]
+    for text in (f"dpsub.papers.{key}.tables", f'"{key}/table1"', min(terms(key))):
+        (tmp_path / "text.py").write_text(text, encoding="utf-8")
+        assert named(key, tmp_path / "text.py"), text
 
 
 def test_a_small_paper_takes_few_lines() -> None:

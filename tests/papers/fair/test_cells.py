@@ -108,7 +108,7 @@ def test_weaker_relations_need_less_noise() -> None:
     poisson, wor, must_oo, must_ow = (
         next(
             expanded(
-                grid({**GOOD, "samplers": name, "b": [80] * name.startswith("must")}), "rigorous"
+                grid({**GOOD, "samplers": name, "b": [80] * name.startswith("must_")}), "rigorous"
             )
         )
         for name in ("poisson", "wor", "must_oo", "must_ow")
