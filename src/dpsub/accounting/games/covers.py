@@ -54,6 +54,9 @@ _WINDOW = 3
 _PLAYS_ON_A_GRID = 7
 # cells of a cover that is worth a play
 _FEW_CELLS = 60
+# cells share a law while that adds no more than this, of what the cover may cost; of so many laws,
+# those that are most like a cell's own are tried, and so many cells of a cover share one, roughly
+_BY_SHARING, _LIKE, _SHARING = 0.1, 3, 2
 # cells with this share of what a cover costs are cut
 _CUT, _CUT_TWICE, _MOST_ROUNDS, _MOST_CELLS = 0.02, 0.1, 60, 400
 # so many rounds that leave nearly all of what the cover costs end the search
@@ -62,6 +65,10 @@ _SLOW_ROUNDS, _SLOW = 6, 0.15
 _MOMENTS, _ORDERS, _APART = 20, 40, 3.5
 # log of the probability, under the tilt, of an order that wanders off the grid
 _RARE = -14.0
+
+
+Group = tuple[Any, ...]
+"""Cells that share a law, which dominates all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,9 +160,14 @@ class FillerGame:
     ) -> float:
         self.values.append(value)
         proved = value.answer(search.target)
-        laws = search.plds(cover, step), search.swapped(cover, step)
+        groups = search.groups(cover)
+        laws = search.plds(groups, step), search.swapped(groups, step)
+        cells = [cell for group in groups for cell in group]
+        by_cell = [
+            [pld for group, pld in zip(groups, plds, strict=False) for _ in group] for plds in laws
+        ]
         points = min(value.x.size, math.ceil(search.end / step) + 1)
-        self.played.append(GamePlayed(search.target, proved, points, cover, *laws))
+        self.played.append(GamePlayed(search.target, proved, points, cells, *by_cell))
         return proved
 
 
@@ -171,11 +183,12 @@ class _CoverSearch:
         """The answer with one cell for all choices, on grids of these steps."""
         self._whole_work = 0.0
         self._known: dict[Any, tuple[Profile, Profile]] = {}
+        self._groups: dict[tuple[Any, ...], list[Group]] = {}
         self._orders: dict[float, np.ndarray] = {}
         self._aims: dict[float, Rough] = {}
         self._single_work: dict[float, float] = {}
         """Of a play step by step, for each cell."""
-        self._gains: dict[tuple[Any, float], np.ndarray] = {}
+        self._gains: dict[tuple[Group, float], np.ndarray] = {}
         self._looked: dict[float, _Looks] = {}
         self._values: dict[tuple[float, tuple[Any, ...], bool], GameValue] = {}
         self._cover: list[Any] = [game.cells.whole]
@@ -185,7 +198,7 @@ class _CoverSearch:
         before = work.spent()
         coarse = _COVERING if upper > _FAR_APART * lower else _COVERING / 2
         self.first_step = game.spread * coarse
-        whole = self._pld(game.cells.whole, self.first_step)
+        whole = self._pld((game.cells.whole,), self.first_step)
         self._law_work = (work.spent() - before) * coarse
         """For a law on a grid of one step in a standard deviation."""
         cumulants = ComposedLoss([whole], [game.steps]).cumulants
@@ -281,7 +294,7 @@ class _CoverSearch:
     def _work(self, cover: Sequence[Any], step: float) -> float:
         """Estimate the work of a play with these cells."""
         by_play = self._play_work(cover, step)
-        new = sum((cell, step) not in self._gains for cell in cover)
+        new = sum(((cell,), step) not in self._gains for cell in cover)
         return by_play + new * 2 * self._law_work * self.of.spread / step
 
     def value(self, cover: Sequence[Any], step: float, *, single: bool = False) -> GameValue:
@@ -300,14 +313,15 @@ class _CoverSearch:
         return self._values[key]
 
     def _played(self, cover: Sequence[Any], step: float, *, single: bool) -> GameValue:
-        if single or self._single(cover, step).work <= self._blocks_work(cover, step):
-            return self._single(cover, step).played()
-        return self.game(cover, step).played()
+        groups = self.groups(cover)
+        if single or self._single(groups, step).work <= self._blocks_work(cover, step):
+            return self._single(groups, step).played()
+        return self.game(groups, step).played()
 
     def whole(self, step: float) -> GameValue:
         """Return the value of the game with one cell for all choices."""
         before = work.spent()
-        value = self.game([self.of.cells.whole], step).played()
+        value = self.game([(self.of.cells.whole,)], step).played()
         self.wholes[step] = value.answer(self.target)
         self._whole_work = work.spent() - before
         return value
@@ -319,20 +333,20 @@ class _CoverSearch:
     def _blocks_work(self, cover: Sequence[Any], step: float) -> float:
         """Estimate the work of a play of blocks."""
         self._aim(step)
-        return len(cover) * _PLAYS * self._aims[step].work
+        return self._laws(cover) * _PLAYS * self._aims[step].work
 
     def _play_work(self, cover: Sequence[Any], step: float) -> float:
         """Estimate the work of a play: of blocks, or step by step as for the extreme choices."""
         self._aim(step)
-        return min(self._blocks_work(cover, step), len(cover) * self._single_work[step])
+        return min(self._blocks_work(cover, step), self._laws(cover) * self._single_work[step])
 
     def has_single_steps(self, cover: Sequence[Any], step: float) -> bool:
         """Whether a play of blocks may be followed by one of single steps."""
-        takes = self._single(cover, step).work
+        takes = self._single(self.groups(cover), step).work
         return self._blocks_work(cover, step) < takes <= _LONGEST and work.affords(takes)
 
-    def _single(self, cover: Sequence[Any], step: float) -> Game:
-        laws, swapped = self.plds(cover, step), self.swapped(cover, step)
+    def _single(self, groups: Sequence[Group], step: float) -> Game:
+        laws, swapped = self.plds(groups, step), self.swapped(groups, step)
         return Game(laws, self.of.steps, self.tilt, self.end, self.lost, swapped)
 
     @property
@@ -344,11 +358,10 @@ class _CoverSearch:
     def _aim(self, step: float) -> float:
         """Return the answer for the extreme choices alone, on the grid of this step."""
         if step not in self._aims:
-            extremes = self.of.cells.extremes
-            game = self.game(extremes, step)
+            game = self.game(self._extremes, step)
             self._aims[step] = game.roughly(0)
-            single = self._single(extremes, step).work
-            self._single_work[step] = single / len(extremes)
+            single = self._single(self._extremes, step).work
+            self._single_work[step] = single / len(self._extremes)
         return self._aims[step].value.answer(self.target)
 
     def covers(self, step: float, share: float) -> Iterator[Sequence[Any]]:
@@ -391,7 +404,7 @@ class _CoverSearch:
         if not work.affords(self._work(self._cover, step)):
             return
         for _ in range(_MOST_ROUNDS):
-            gains = np.stack([self._gain(cell, grid) for cell in self._cover])
+            gains = np.stack([self._gain((cell,), grid) for cell in self._cover])
             shares = looks.shares(gains)
             costs.append(float(shares.sum()))
             if (
@@ -427,7 +440,7 @@ class _CoverSearch:
             epsilon = self.target.epsilon
             if epsilon is None:
                 epsilon = min(self._aim(grid), self.end)
-            game = self.game(self.of.cells.extremes, grid)
+            game = self.game(self._extremes, grid)
             snapshots = game.roughly(_MOMENTS).snapshots
             self._looked[grid] = _Looks.of(snapshots, game, epsilon)
         return self._looked[grid]
@@ -444,40 +457,85 @@ class _CoverSearch:
         slope = (near[0] - near[-1]) / ((near.size - 1) * (value.x[1] - value.x[0]))
         return 1 / max(float(slope), 1e-9)
 
-    def _gain(self, cell: Any, grid: float) -> np.ndarray:
-        """Return the gain of a cell over the extreme choices, in each look."""
-        if (cell, grid) not in self._gains:
-            pld = self._pld(cell, grid)
-            swapped = None if self.of.cells.mirrored else self._pld(cell, grid, swapped=True)
-            self._gains[cell, grid] = self._looks(grid).gain(pld, swapped)
-        return self._gains[cell, grid]
+    @property
+    def _extremes(self) -> list[Group]:
+        return [(cell,) for cell in self.of.cells.extremes]
 
-    def game(self, cells: Sequence[Any], step: float) -> BlockedGame:
+    def _laws(self, cover: Sequence[Any]) -> int:
+        """How many laws a play with this cover has, or will have."""
+        if tuple(cover) in self._groups:
+            return len(self._groups[tuple(cover)])
+        return math.ceil(len(cover) / _SHARING)
+
+    def groups(self, cover: Sequence[Any]) -> list[Group]:
+        """The cells of a cover, those together that one law serves nearly as well as one for each
+        of them, as the looks say: a play takes as much for each law."""
+        key = tuple(cover)
+        if key not in self._groups:
+            self._groups[key] = self._grouped(cover) if len(cover) > 1 else [key]
+        return self._groups[key]
+
+    def _grouped(self, cover: Sequence[Any]) -> list[Group]:
+        grid = self.of.spread * _COVERING
+        looks = self._looks(grid)
+        gains = np.stack([self._gain((cell,), grid) for cell in cover])
+        least = _BY_SHARING * _BY_COVER * self._unit / self._per_share / len(cover)
+        groups: list[Group] = []
+        by_group = np.zeros((0, gains.shape[1]))
+        # first those that cost most
+        for place in np.argsort(-looks.shares(gains), kind="stable"):
+            alone, gain = gains[place], gains[place]
+            found = len(groups)
+            most = np.maximum(by_group.max(axis=0, initial=0.0), 0.0)
+            cost = looks.cost(np.maximum(most, alone)) + least
+            apart = np.abs(by_group - alone) @ looks.weight
+            for like in np.argsort(apart, kind="stable")[:_LIKE].tolist():
+                together = self._gain((*groups[like], cover[place]), grid)
+                if looks.cost(np.maximum(most, together)) <= cost:
+                    found, gain, cost = like, together, looks.cost(np.maximum(most, together))
+            if found == len(groups):
+                groups.append(())
+                by_group = np.vstack([by_group, gain])
+            groups[found] = (*groups[found], cover[place])
+            by_group[found] = gain
+        return groups
+
+    def _gain(self, group: Group, grid: float) -> np.ndarray:
+        """What these cells gain over the extreme choices, in each look."""
+        if (group, grid) not in self._gains:
+            pld = self._pld(group, grid)
+            swapped = None if self.of.cells.mirrored else self._pld(group, grid, swapped=True)
+            self._gains[group, grid] = self._looks(grid).gain(pld, swapped)
+        return self._gains[group, grid]
+
+    def game(self, groups: Sequence[Group], step: float) -> BlockedGame:
         """A game with these cells."""
-        plds, swapped = self.plds(cells, step), self.swapped(cells, step)
+        plds, swapped = self.plds(groups, step), self.swapped(groups, step)
         steps = self.of.steps
         return BlockedGame(plds, steps, self.tilt, _BLOCKS, self.lost, swapped, self.end)
 
-    def plds(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
-        """A dominating law of each cell."""
-        return [self._pld(cell, step) for cell in cells]
+    def plds(self, groups: Sequence[Group], step: float) -> list[PrivacyLossDistribution]:
+        """A law that dominates all cells of a group, for each."""
+        return [self._pld(group, step) for group in groups]
 
-    def swapped(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
+    def swapped(self, groups: Sequence[Group], step: float) -> list[PrivacyLossDistribution]:
         """Those of the other order of the data sets, where it has a value of its own."""
         mirrored = self.of.cells.mirrored
-        return [] if mirrored else [self._pld(cell, step, swapped=True) for cell in cells]
+        return [] if mirrored else [self._pld(group, step, swapped=True) for group in groups]
 
-    def _pld(self, cell: Any, step: float, *, swapped: bool = False) -> PrivacyLossDistribution:
+    def _pld(
+        self, group: Group, step: float, *, swapped: bool = False
+    ) -> PrivacyLossDistribution:
         """On the orders that suit the whole: with the same ones for all, larger profiles have
         larger bounds."""
         if step not in self._orders:
             check_step(step)
             whole, _ = self._profiles(self.of.cells.whole)
             self._orders[step] = order_grid(whole, step, self.target.tail)
-        first, second = self._profiles(cell)
+        first, second = zip(*(self._profiles(cell) for cell in group), strict=True)
         if swapped:
             first, second = second, first
-        return two_sided_pld(first, second, step, self._orders[step])
+        return two_sided_pld(_largest(first), _largest(second), step, self._orders[step])
 
     def _profiles(self, cell: Any) -> tuple[Profile, Profile]:
         if cell not in self._known:
@@ -556,3 +614,14 @@ class _Looks:
         work.spend(work.NUMBER * 2 * gains.size)
         largest = np.maximum(gains.max(axis=0), 0.0) * self.weight
         return np.bincount(gains.argmax(axis=0), largest, minlength=gains.shape[0])
+
+    def cost(self, gains: np.ndarray) -> float:
+        """That of all, from the largest gains, as a share of A."""
+        return float(np.einsum("i,i", gains, self.weight))
+
+
+def _largest(profiles: Sequence[Profile]) -> Profile:
+    """The pointwise largest of several profiles."""
+    if len(profiles) == 1:
+        return profiles[0]
+    return lambda log_order: np.maximum.reduce([profile(log_order) for profile in profiles])

@@ -413,8 +413,9 @@ class CellProfile:
             charges = tilted(near, c, np.zeros(1)) - tilted(far, c, x)
             return np.asarray(chances * np.maximum(charges, 0.0))
 
-        # which c spends the budget: by bisection at some orders, by interpolation between them
-        few = np.unique(np.linspace(0, log_order.size - 1, _THRESHOLDS).astype(int))
+        # which c spends the budget: by bisection at some orders, most of them where losses are, by
+        # interpolation between them
+        few = np.unique(np.geomspace(1, log_order.size, _THRESHOLDS).astype(int)) - 1
         low = np.full(few.size, -10.0)
         high = radii[-1] + (np.maximum(budget[few], 0.0) + 40) / max(radii[0], 0.25 * widest)
         for _ in range(_BISECTIONS):
