@@ -160,6 +160,7 @@ class FillerGame:
     ) -> float:
         self.values.append(value)
         proved = value.answer(search.target)
+        search.closest = min(search.closest, proved)
         groups = search.groups(cover)
         laws = search.plds(groups, step), search.swapped(groups, step)
         cells = [cell for group in groups for cell in group]
@@ -178,6 +179,8 @@ class _CoverSearch:
         self.of, self.target, self.lower = game, target, lower
         self.proved = math.inf
         """The answer of the last play."""
+        self.closest = math.inf
+        """That of the best one."""
         self._pace = _FIRST_PACE
         self.wholes: dict[float, float] = {}
         """The answer with one cell for all choices, on grids of these steps."""
@@ -250,7 +253,7 @@ class _CoverSearch:
     def is_settled(self) -> bool:
         """Whether neither finer grids nor more cells would lower the answer by a percent, or to
         within one or the width of the lower end, as the extreme choices show on the finest grid,
-        and what was played on others."""
+        what was played on others, and one choice of each cell."""
         step = min(self._aims, default=math.inf)
         # errors of grids fall by four a halving
         if 2 * step in self._aims:
@@ -259,10 +262,17 @@ class _CoverSearch:
             by_grids = (self.wholes[step] - self.wholes[step / 2]) * 4 / 3
         else:
             return False
-        finest = self._aim(step) - by_grids
-        closest = min([self.proved, *self.wholes.values()])
-        percent = PERCENT * closest
-        return closest - finest <= percent and finest - self.lower > max(self._unit, percent)
+        finest = self._aim(step) - by_grids + self._least_cost * self._per_share
+        percent = PERCENT * self.closest
+        return self.closest - finest <= percent and finest - self.lower > max(self._unit, percent)
+
+    @property
+    def _least_cost(self) -> float:
+        """What any cover costs, over the extreme choices: as much as one choice of each cell."""
+        grid = self.of.spread * _COVERING
+        points = [self.of.cells.middle(cell) for cell in self._cover]
+        gains = np.stack([self._gain((point,), grid) for point in points])
+        return self._looks(grid).cost(np.maximum(gains.max(axis=0), 0.0))
 
     def that_fit(self, step: float) -> Iterator[tuple[Sequence[Any], float]]:
         """Covers of those so far, and grids at most as fine as this one, that are likely to come
@@ -523,9 +533,7 @@ class _CoverSearch:
         mirrored = self.of.cells.mirrored
         return [] if mirrored else [self._pld(group, step, swapped=True) for group in groups]
 
-    def _pld(
-        self, group: Group, step: float, *, swapped: bool = False
-    ) -> PrivacyLossDistribution:
+    def _pld(self, group: Group, step: float, *, swapped: bool = False) -> PrivacyLossDistribution:
         """On the orders that suit the whole: with the same ones for all, larger profiles have
         larger bounds."""
         if step not in self._orders:

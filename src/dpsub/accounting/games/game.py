@@ -454,6 +454,9 @@ class GameCells(Protocol):
     def halves(self, cell: Any) -> list[Any]:
         """Smaller cells that cover it."""
 
+    def middle(self, cell: Any) -> Any:
+        """One choice of the cell, as a cell of its own: no cover costs less than these do."""
+
 
 class GaussianCell(NamedTuple):
     """Triples v, v', g on the unit circle, the axis of symmetry of v and v' vertical: the angle of
@@ -516,6 +519,13 @@ class GaussianCells:
     def halves(self, cell: GaussianCell) -> list[GaussianCell]:
         """Two cells that cover it, cut where that tightens its bounds more, roughly."""
         return min(cell.cuts(), key=lambda parts: sum(map(self._looseness, parts)))
+
+    def middle(self, cell: GaussianCell) -> GaussianCell:
+        """The triple in the middle of the cell, as a cell."""
+        low, high, left, right = cell
+        angle = (low + high) / 2
+        member = min(max((left + right) / 2, -angle), angle)
+        return GaussianCell(angle, angle, member, member)
 
     def _looseness(self, cell: GaussianCell) -> float:
         first, second = self.profiles(cell, 1e-9)

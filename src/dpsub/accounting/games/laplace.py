@@ -70,6 +70,13 @@ class LaplaceCells:
         middle = (cell.low + cell.high) / 2
         return [cell._replace(high=middle), cell._replace(low=middle)]
 
+    def middle(self, cell: LaplaceCell) -> LaplaceCell:
+        """The triple in the middle of the cell, as a cell."""
+        if cell == self.whole:
+            return self.extremes[0]
+        middle = (cell.low + cell.high) / 2
+        return cell._replace(low=middle, high=middle)
+
     def _largest(self, *pairs: tuple[float, float]) -> Profile:
         """The largest profile of these x and y, in units of C, at each order."""
         s = self.noise_multiplier

@@ -79,6 +79,11 @@ class ZeroedCells:
         middle = (cell.low + cell.high) / 2
         return [cell._replace(high=middle), cell._replace(low=middle)]
 
+    def middle(self, cell: ZeroedCell) -> ZeroedCell:
+        """The angle in the middle of the cell, as a cell."""
+        angle = (cell.low + cell.high) / 2
+        return ZeroedCell(angle, angle)
+
     def _between(self, places: tuple[float, float], height: float, tail: float) -> Profile:
         """H_a(Q || P) where the centre of Q lies between those of P and of the base, along the line
         of P and Q: the base at either of two places, all others between them, and at most this far
