@@ -161,7 +161,7 @@ class FillerGame:
         self.values.append(value)
         proved = value.answer(search.target)
         search.closest = min(search.closest, proved)
-        groups = search.groups(cover)
+        groups = search.groups(cover, step)
         laws = search.plds(groups, step), search.swapped(groups, step)
         cells = [cell for group in groups for cell in group]
         by_cell = [
@@ -186,7 +186,7 @@ class _CoverSearch:
         """The answer with one cell for all choices, on grids of these steps."""
         self._whole_work = 0.0
         self._known: dict[Any, tuple[Profile, Profile]] = {}
-        self._groups: dict[tuple[Any, ...], list[Group]] = {}
+        self._groups: dict[tuple[tuple[Any, ...], float], list[Group]] = {}
         self._orders: dict[float, np.ndarray] = {}
         self._aims: dict[float, Rough] = {}
         self._single_work: dict[float, float] = {}
@@ -323,7 +323,7 @@ class _CoverSearch:
         return self._values[key]
 
     def _played(self, cover: Sequence[Any], step: float, *, single: bool) -> GameValue:
-        groups = self.groups(cover)
+        groups = self.groups(cover, step)
         if single or self._single(groups, step).work <= self._blocks_work(cover, step):
             return self._single(groups, step).played()
         return self.game(groups, step).played()
@@ -343,16 +343,17 @@ class _CoverSearch:
     def _blocks_work(self, cover: Sequence[Any], step: float) -> float:
         """Estimate the work of a play of blocks."""
         self._aim(step)
-        return self._laws(cover) * _PLAYS * self._aims[step].work
+        return self._laws(cover, step) * _PLAYS * self._aims[step].work
 
     def _play_work(self, cover: Sequence[Any], step: float) -> float:
         """Estimate the work of a play: of blocks, or step by step as for the extreme choices."""
         self._aim(step)
-        return min(self._blocks_work(cover, step), self._laws(cover) * self._single_work[step])
+        laws = self._laws(cover, step)
+        return min(self._blocks_work(cover, step), laws * self._single_work[step])
 
     def has_single_steps(self, cover: Sequence[Any], step: float) -> bool:
         """Whether a play of blocks may be followed by one of single steps."""
-        takes = self._single(self.groups(cover), step).work
+        takes = self._single(self.groups(cover, step), step).work
         return self._blocks_work(cover, step) < takes <= _LONGEST and work.affords(takes)
 
     def _single(self, groups: Sequence[Group], step: float) -> Game:
@@ -471,25 +472,43 @@ class _CoverSearch:
     def _extremes(self) -> list[Group]:
         return [(cell,) for cell in self.of.cells.extremes]
 
-    def _laws(self, cover: Sequence[Any]) -> int:
+    def _laws(self, cover: Sequence[Any], step: float) -> int:
         """How many laws a play with this cover has, or will have."""
-        if tuple(cover) in self._groups:
-            return len(self._groups[tuple(cover)])
-        return math.ceil(len(cover) / _SHARING)
+        known = self._groups.get((tuple(cover), step))
+        return len(known) if known is not None else math.ceil(len(cover) / _SHARING)
 
-    def groups(self, cover: Sequence[Any]) -> list[Group]:
+    def groups(self, cover: Sequence[Any], step: float) -> list[Group]:
         """The cells of a cover, those together that one law serves nearly as well as one for each
         of them, as the looks say: a play takes as much for each law."""
-        key = tuple(cover)
+        key = tuple(cover), step
         if key not in self._groups:
-            self._groups[key] = self._grouped(cover) if len(cover) > 1 else [key]
+            self._groups[key] = [key[0]]
+            if len(cover) > 1:
+                self._groups[key] = self._served_on(step, self._grouped(cover))
         return self._groups[key]
+
+    def _served_on(self, grid: float, groups: Sequence[Group]) -> list[Group]:
+        """These groups, but for those that one law does not serve on this grid."""
+        looks = self._looks(grid)
+        by_cell = [self._gain((cell,), grid) for group in groups for cell in group]
+        most = np.maximum(np.max(by_cell, axis=0), 0.0)
+        allowed = looks.cost(most) + self._by_sharing / len(groups)
+        kept: list[Group] = []
+        for group in groups:
+            is_served = looks.cost(np.maximum(most, self._gain(group, grid))) <= allowed
+            kept += [group] if is_served else [(cell,) for cell in group]
+        return kept
+
+    @property
+    def _by_sharing(self) -> float:
+        """What laws that several cells share may cost, as a share of A."""
+        return _BY_SHARING * _BY_COVER * self._unit / self._per_share
 
     def _grouped(self, cover: Sequence[Any]) -> list[Group]:
         grid = self.of.spread * _COVERING
         looks = self._looks(grid)
         gains = np.stack([self._gain((cell,), grid) for cell in cover])
-        least = _BY_SHARING * _BY_COVER * self._unit / self._per_share / len(cover)
+        least = self._by_sharing / len(cover)
         groups: list[Group] = []
         by_group = np.zeros((0, gains.shape[1]))
         # first those that cost most
