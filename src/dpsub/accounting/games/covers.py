@@ -54,9 +54,12 @@ _WINDOW = 3
 _PLAYS_ON_A_GRID = 7
 # cells of a cover that is worth a play
 _FEW_CELLS = 60
-# cells share a law while that adds no more than this, of what the cover may cost; of so many laws,
-# those that are most like a cell's own are tried, and so many cells of a cover share one, roughly
-_BY_SHARING, _LIKE, _SHARING = 0.1, 3, 2
+# cells share a law while that adds no more than this, of what the cover may cost, and no more than
+# this share of A to any mean that is looked at: means of few steps stand for others
+_BY_SHARING, _RISE = 0.1, 5e-4
+# of so many laws, those that are most like a cell's own are tried; cells of a cover that share one,
+# roughly
+_LIKE, _SHARING = 3, 2
 # cells with this share of what a cover costs are cut
 _CUT, _CUT_TWICE, _MOST_ROUNDS, _MOST_CELLS = 0.02, 0.1, 60, 400
 # so many rounds that leave nearly all of what the cover costs end the search
@@ -495,7 +498,9 @@ class _CoverSearch:
         allowed = looks.cost(most) + self._by_sharing / len(groups)
         kept: list[Group] = []
         for group in groups:
-            is_served = looks.cost(np.maximum(most, self._gain(group, grid))) <= allowed
+            gain = self._gain(group, grid)
+            is_served = looks.rises_little(gain, most)
+            is_served &= looks.cost(np.maximum(most, gain)) <= allowed
             kept += [group] if is_served else [(cell,) for cell in group]
         return kept
 
@@ -509,6 +514,7 @@ class _CoverSearch:
         looks = self._looks(grid)
         gains = np.stack([self._gain((cell,), grid) for cell in cover])
         least = self._by_sharing / len(cover)
+        largest = np.maximum(gains.max(axis=0), 0.0)
         groups: list[Group] = []
         by_group = np.zeros((0, gains.shape[1]))
         # first those that cost most
@@ -520,8 +526,9 @@ class _CoverSearch:
             apart = np.abs(by_group - alone) @ looks.weight
             for like in np.argsort(apart, kind="stable")[:_LIKE].tolist():
                 together = self._gain((*groups[like], cover[place]), grid)
-                if looks.cost(np.maximum(most, together)) <= cost:
-                    found, gain, cost = like, together, looks.cost(np.maximum(most, together))
+                with_it = looks.cost(np.maximum(most, together))
+                if with_it <= cost and looks.rises_little(together, largest):
+                    found, gain, cost = like, together, with_it
             if found == len(groups):
                 groups.append(())
                 by_group = np.vstack([by_group, gain])
@@ -641,6 +648,10 @@ class _Looks:
         work.spend(work.NUMBER * 2 * gains.size)
         largest = np.maximum(gains.max(axis=0), 0.0) * self.weight
         return np.bincount(gains.argmax(axis=0), largest, minlength=gains.shape[0])
+
+    def rises_little(self, gain: np.ndarray, largest: np.ndarray) -> bool:
+        """Whether a gain is nowhere much above the largest gains."""
+        return bool(np.all(gain <= largest + _RISE * self.best))
 
     def cost(self, gains: np.ndarray) -> float:
         """That of all, from the largest gains, as a share of A."""
