@@ -62,7 +62,10 @@ def test_a_shared_law_dominates_all_its_cells(
 ) -> None:
     upper(sampler, n, adjacency)
     cells, game = games[-1]
-    assert len({id(pld) for pld in game.plds}) < len(game.plds) == len(game.cells)
+    laws = len({id(pld) for pld in game.plds})
+    assert len(game.cells) == len(game.plds) >= laws
+    # few cells of angles are unlike each other
+    assert laws < len(game.cells) or adjacency == "zero_out"
     log_orders = np.linspace(0.0, 1.0, 41)
     for cell, pld in zip(game.cells, game.plds, strict=True):
         forward, _ = cells.profiles(cell, game.target.tail)

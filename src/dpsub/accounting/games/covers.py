@@ -256,7 +256,7 @@ class _CoverSearch:
     def is_settled(self) -> bool:
         """Whether neither finer grids nor more cells would lower the answer by a percent, or to
         within one or the width of the lower end, as the extreme choices show on the finest grid,
-        what was played on others, and one choice of each cell."""
+        the plays on others, and one choice of each cell."""
         step = min(self._aims, default=math.inf)
         # errors of grids fall by four a halving
         if 2 * step in self._aims:
