@@ -42,6 +42,7 @@ _FIRST = (
     "tests/browser/",
     "tests/packaging/",
     "tests/conformance/test_experiments.py",
+    "tests/properties/test_same_twice.py",
 )
 """What takes longest, or mostly waits for other programs, as do tests of papers in a browser."""
 _BROWSER = "/test_in_browser.py"
@@ -50,6 +51,7 @@ _WHOLE_FILES = (
     "tests/conformance/test_experiments.py",
     "tests/packaging/",
     "tests/papers/",
+    "tests/properties/test_same_twice.py",
     "tests/unit/",
     "tests/workflow/",
 )
