@@ -584,13 +584,13 @@ def made(name):
 @pytest.fixture(
     params=[
         "laplace",
-        pytest.param("zero_out", marks=pytest.mark.thorough),
+        pytest.param("zero_out", marks=pytest.mark.slow),
         pytest.param("gaussian", marks=pytest.mark.slow),
     ]
 )
 def certificate(request):
-    """Of a game that is quick to play again, of one with a value for each order of the data sets,
-    and among the slow tests of one with cells of the plane."""
+    """Of a game that is quick to play again, and among the slow tests of one with a value for each
+    order of the data sets and of one with cells of the plane."""
     return copy.deepcopy(made(request.param))
 
 
