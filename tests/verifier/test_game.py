@@ -860,7 +860,7 @@ def test_with_replacement(tmp_path):
     ("sampler", "n", "noise_multiplier", "steps", "delta"),
     [
         (dpsub.Wr(5), 50, 2, 10, 1e-3),
-        (dpsub.MustOW(50, 5), 1000, 2, 50, 1e-5),
+        (dpsub.MustOW(100, 20), 1000, 2, 50, 1e-5),
     ],
 )
 def test_samples_with_replacement(sampler, n, noise_multiplier, steps, delta, tmp_path):
