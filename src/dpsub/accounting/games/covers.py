@@ -523,7 +523,9 @@ class _CoverSearch:
             found = len(groups)
             most = np.maximum(by_group.max(axis=0, initial=0.0), 0.0)
             cost = looks.cost(np.maximum(most, alone)) + least
-            apart = np.abs(by_group - alone) @ looks.weight
+            work.spend(work.NUMBER * 2 * by_group.size)
+            # a dot product might depend on the number of threads
+            apart = np.einsum("gl,l->g", np.abs(by_group - alone), looks.weight)
             for like in np.argsort(apart, kind="stable")[:_LIKE].tolist():
                 together = self._gain((*groups[like], cover[place]), grid)
                 with_it = looks.cost(np.maximum(most, together))
