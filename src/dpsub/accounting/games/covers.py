@@ -271,7 +271,7 @@ class _CoverSearch:
 
     @property
     def _least_cost(self) -> float:
-        """What any cover costs, over the extreme choices: as much as one choice of each cell."""
+        """The cost of one choice of each cell, over the extreme choices: no cover costs less."""
         grid = self.of.spread * _COVERING
         points = [self.of.cells.middle(cell) for cell in self._cover]
         gains = np.stack([self._gain((point,), grid) for point in points])
@@ -506,7 +506,7 @@ class _CoverSearch:
 
     @property
     def _by_sharing(self) -> float:
-        """What laws that several cells share may cost, as a share of A."""
+        """The most that sharing laws among cells may cost, as a share of A."""
         return _BY_SHARING * _BY_COVER * self._unit / self._per_share
 
     def _grouped(self, cover: Sequence[Any]) -> list[Group]:
@@ -539,7 +539,7 @@ class _CoverSearch:
         return groups
 
     def _gain(self, group: Group, grid: float) -> np.ndarray:
-        """What these cells gain over the extreme choices, in each look."""
+        """Return the gain of these cells over the extreme choices, in each look."""
         if (group, grid) not in self._gains:
             pld = self._pld(group, grid)
             swapped = None if self.of.cells.mirrored else self._pld(group, grid, swapped=True)
@@ -656,7 +656,7 @@ class _Looks:
         return bool(np.all(gain <= largest + _RISE * self.best))
 
     def cost(self, gains: np.ndarray) -> float:
-        """That of all, from the largest gains, as a share of A."""
+        """Return the cost of all cells, as a share of A, from the largest gains."""
         return float(np.einsum("i,i", gains, self.weight))
 
 
