@@ -2,11 +2,10 @@
 fails."""
 
 import argparse
-import contextlib
 import os
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 # Where it is installed, its modules stand in a package's folder, and are found as they are here.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -63,22 +62,29 @@ def is_told(lines: list[str]) -> bool:
         sys.stdout.reconfigure(errors="backslashreplace")
         print("\n".join(lines), flush=True)
     except OSError as error:
-        # what is left of it would be reported at the end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop(sys.stdout)
         return complain(error.strerror)
     return True
 
 
 def complain(reason: str | None) -> bool:
     # where there is no place for this either the status tells
-    with contextlib.suppress(OSError):
+    try:
         print(
             f"verifier: the verdict cannot be written to the standard output: {reason}; send it "
             "elsewhere",
             file=sys.stderr,
             flush=True,
         )
+    except OSError:
+        drop(sys.stderr)
     return False
+
+
+def drop(stream: TextIO) -> None:
+    """Throw away what a stream could not write: the interpreter would report it at the end, with a
+    status of its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

@@ -305,13 +305,17 @@ def test_a_terminal_without_letters_is_enough(written: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
-def test_a_verdict_that_nobody_can_read_is_none(written: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_verdict_that_nobody_can_read_is_none(written: Path, unbuffered: str) -> None:
     """Its status is none of those of a verdict, and least of all `refuted`, as a traceback's is."""
     words = [sys.executable, str(ROOT / "verifier"), str(written)]
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with FULL.open("w") as full:
-        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True)
-        silent = subprocess.run(words, stdout=full, stderr=full)
-    closed = run(*words[1:], preexec_fn=lambda: os.close(1))
+        done = subprocess.run(
+            words, stdout=full, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        silent = subprocess.run(words, stdout=full, stderr=full, env=environment)
+    closed = run(*words[1:], preexec_fn=lambda: os.close(1), env=environment)
     assert (done.returncode, silent.returncode, closed.returncode) == (4, 4, 4)
     for each in (done, closed):
         assert "cannot be written" in each.stderr and each.stderr.count("\n") == 1
