@@ -175,7 +175,10 @@ class Composition:
     @cached_property
     def _spreads(self) -> list[tuple[float, int]]:
         if self.one_by_one or len(self.entries) < _FEW_KINDS:
-            return [(event.spread(), times) for event, times in self.entries]
+            return [
+                (event.spread_of_many() if times >= _MANY else event.spread(), times)
+                for event, times in self.entries
+            ]
         # of kinds that are roughly alike one tells that of all
         spreads: dict[object, float] = {}
         found = []
@@ -428,14 +431,13 @@ class Composition:
         """The smallest upper end that any proof gives, each refined on grids of its own."""
         first, *others = self.proofs
         # the first proof costs little; what it leaves of the work is for the others
-        with work.share(1 / 2):
+        with work.share(1 / 4):
             ends = first.bounds(targets)
         for proof in others:
+            closer = [End(target.ceiling, False) for target in targets]
             with suppress(NumericalError):
                 closer = proof.bounds(targets)
-                ends = [
-                    min(pair, key=lambda end: end.value) for pair in zip(closer, ends, strict=True)
-                ]
+            ends = [_least(*pair) for pair in zip(ends, closer, strict=True)]
         return ends
 
     def _refined_bounds(self, targets: Sequence[Target], grid: LossGrid) -> list[End]:
@@ -532,6 +534,12 @@ class Composition:
                 best[i] = max(best[i], end, key=lambda each: each.value)._replace(settled=settled)
             known = [max(low, end.value) for low, end in zip(known, best, strict=True)]
         return best
+
+
+def _least(first: End, second: End) -> End:
+    """The smaller one of two upper ends; a proof that did not come to its end may give less."""
+    least = min(first, second, key=lambda end: end.value)
+    return least._replace(settled=first.settled and second.settled)
 
 
 def answers_of(composed: ComposedLoss, targets: Sequence[Target]) -> np.ndarray:

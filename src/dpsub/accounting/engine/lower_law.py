@@ -19,6 +19,7 @@ from dpsub.accounting.engine.pld import MAX_LOSS, PrivacyLossDistribution
 
 _EPS = float(np.finfo(float).eps)
 _EXCHANGES = 6
+_ORIGINS = 4
 # share of a group that goes to one neighbour, at most
 _MOST_GIVEN = 0.5
 # products of smaller masses lose their digits
@@ -99,6 +100,26 @@ def heavier_end(losses: np.ndarray, masses: np.ndarray, step: float) -> float:
     return float(losses[end] - step * np.round(losses[end] / step))
 
 
+def heaviest_loss(first: np.ndarray, second: np.ndarray, step: float) -> float:
+    """The origin, modulo the step, of a grid that holds the loss of the heaviest of its own groups:
+    its neighbours may have too little mass to bring it there by an exchange of shares."""
+    seen = (first > 0) & (second > 0)
+    first, second = first[seen], second[seen]
+    if not first.size:
+        return 0.0
+    losses = np.clip(np.log(first) - np.log(second), -MAX_LOSS, MAX_LOSS)
+    origin = 0.0
+    # another origin makes other groups
+    for _ in range(_ORIGINS):
+        nearest = np.rint((losses - origin) / step).astype(int)
+        _, group = np.unique(nearest, return_inverse=True)
+        masses, others = np.bincount(group, first), np.bincount(group, second)
+        heaviest = int(np.argmax(masses))
+        loss = float(np.log(masses[heaviest]) - np.log(others[heaviest]))
+        origin = loss - step * round(loss / step)
+    return origin
+
+
 def exchange_law(
     first: np.ndarray, second: np.ndarray, step: float, slack: float, origin: float = 0.0
 ) -> PrivacyLossDistribution:
@@ -111,11 +132,11 @@ def exchange_law(
     """
     seen = (first > 0) & (second > 0)
     first, second = first[seen], second[seen]
-    points = first.size
     losses = np.clip(np.log(first) - np.log(second), -MAX_LOSS, MAX_LOSS)
     nearest = np.rint((losses - origin) / step).astype(int)
     levels, group = np.unique(nearest, return_inverse=True)
     first, second = np.bincount(group, first), np.bincount(group, second)
+    most_terms = int(np.bincount(group).max(initial=0))
     grid = origin + levels * step
     for _ in range(_EXCHANGES):
         first, second = exchanged(first, second, np.exp(grid))
@@ -129,8 +150,8 @@ def exchange_law(
     # losses lie on the grid up to the slack: all are lifted by it, and the grid is moved down by it
     # twice, once for the lift and once for what the slack is charged for
     lifted = np.log(first) - np.log(second) + slack
-    # sums of so many points, and what six exchanges round
-    masses = first * (1 - (128 + points) * _EPS)
+    # sums of so many terms each, and what six exchanges round
+    masses = first * (1 - (128 + most_terms) * _EPS)
     return lower_law(lifted, masses, step, origin=origin, slack=2 * slack)
 
 

@@ -130,6 +130,10 @@ class Event(ABC):
     def spread(self) -> float:
         """Standard deviation of the loss, roughly: the unit of grid steps."""
 
+    def spread_of_many(self) -> float:
+        """The unit of grid steps of `lower_of_many`."""
+        return self.spread()
+
 
 @dataclass(frozen=True)
 class PairEvent(Event):
@@ -277,6 +281,9 @@ class StatisticEvent(AttackEvent):
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return self.statistic.lower_pld(step, tail=tail, swapped=swapped)
 
+    def lower_of_many(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        return self.statistic.exchanging_pld(step, tail=tail, swapped=swapped)
+
     @property
     def outputs(self) -> Outputs | None:
         return self.statistic.outputs
@@ -288,6 +295,11 @@ class StatisticEvent(AttackEvent):
     def spread(self) -> float:
         # what its cells are rounded by adds up, and they cost little: a finer unit
         return self.statistic.spread() / 8
+
+    def spread_of_many(self) -> float:
+        # exchanges of shares keep means of losses: a coarse grid does, whose groups have much to
+        # exchange
+        return 4 * self.statistic.spread()
 
 
 @dataclass(frozen=True)

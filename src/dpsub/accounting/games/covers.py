@@ -257,16 +257,21 @@ class _CoverSearch:
         """Whether neither finer grids nor more cells would lower the answer by a percent, or to
         within one or the width of the lower end, as the extreme choices show on the finest grid,
         the plays on others, and one choice of each cell."""
-        step = min(self._aims, default=math.inf)
-        # errors of grids fall by four a halving
-        if 2 * step in self._aims:
-            by_grids = (self._aim(2 * step) - self._aim(step)) / 3
-        elif {step, step / 2} <= self.wholes.keys():
-            by_grids = (self.wholes[step] - self.wholes[step / 2]) * 4 / 3
-        else:
+        if not self._aims:
             return False
-        finest = self._aim(step) - by_grids + self._least_cost * self._per_share
+        step = min(self._aims)
         percent = PERCENT * self.closest
+        try:
+            # errors of grids fall by four a halving
+            if 2 * step not in self._aims and {step, step / 2} <= self.wholes.keys():
+                by_grids = (self.wholes[step] - self.wholes[step / 2]) * 4 / 3
+            else:
+                by_grids = (self._aim(2 * step) - self._aim(step)) / 3
+            finest = self._aim(step) - by_grids
+            if self.closest - finest > percent:
+                finest += self._least_cost * self._per_share
+        except NumericalError:
+            return False
         return self.closest - finest <= percent and finest - self.lower > max(self._unit, percent)
 
     @property

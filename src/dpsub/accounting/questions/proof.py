@@ -45,7 +45,7 @@ class Shares(NamedTuple):
     """Which part of the work that is left upper ends may take, then filler flips, then attacks
     that choose no fillers."""
 
-    upper: float = 3 / 4
+    upper: float = 1 / 2
     flips: float = 1.0
     attacks: float = 1.0
 

@@ -205,7 +205,8 @@ class _Sum:
         powers = [_powers(spectrum[kept], counts[:, i]) for i, spectrum in enumerate(spectra)]
         largest = [_powers(of[kept], counts[:, i]) for i, of in enumerate(sizes)]
         for row, weight in zip(counts.tolist(), np.exp(log_terms - scale).tolist(), strict=True):
-            work.spend(work.NUMBER * 30 * terms.size * len(row))
+            factors = sum(count > 0 for count in row)
+            work.spend(work.NUMBER * 12 * terms.size * factors)
             term, bound = np.full(terms.size, weight, dtype=complex), np.full(bounds.size, weight)
             for i, count in enumerate(row):
                 if count:
