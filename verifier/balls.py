@@ -12,7 +12,7 @@ ZERO = arb(0)
 
 
 class Unreadable(Exception):  # noqa: N818 - an outcome
-    """The file is no certificate: what it says is not told in the one way that is read."""
+    """The file is no certificate, as its content does not have the one form that is read."""
 
 
 class Refuted(Exception):  # noqa: N818 - an outcome
