@@ -40,8 +40,8 @@ class Typed:
     shown: str
 
     def matches(self, output: str) -> bool:
-        """Whether the output is what is shown; `...` stands for any text, at the end for none as
-        well."""
+        """Whether the output matches what the page shows; `...` stands for any text, at the end for
+        none as well."""
         check = doctest.OutputChecker().check_output
         return any(check(self.shown, output + end, doctest.ELLIPSIS) for end in ("", "\n"))
 

@@ -46,7 +46,7 @@ FILES = {
         for path in SWEEPS
     },
 }
-"""What commands read, in the folder where they run."""
+"""Files that commands read, in the folder where they run."""
 
 
 def run(command: str) -> dict[str, Any]:
