@@ -174,7 +174,7 @@ class Copies:
 
     @property
     def log_bases(self) -> np.ndarray:
-        """ln u at the points: what of its charge a base of this weight pays."""
+        """Logarithms of u at the points: the part of its charge that a base of this weight pays."""
         points = np.array(self.points)
         if self.branches:
             return np.log(points)
