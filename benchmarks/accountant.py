@@ -184,8 +184,8 @@ def proved(board: Board) -> None:
 
 
 def allocation(board: Board, *, quick: bool) -> None:
-    """Compare random allocation, 1 of t: seconds and relative widths, beside PLD_accounting where
-    that is installed."""
+    """Compare random allocation, 1 of t: seconds and relative widths, next to those of
+    PLD_accounting where that is installed."""
     cases = ((100, 1.0, 1, 1e-6, 0.86), (1000, 1.0, 10, 1e-5, 0.46), (10_000, 0.3, 100, 1e-6, 76.0))
     for t, scale, epochs, delta, near in cases:
         asked = {"noise_multiplier": scale, "epochs": epochs, "delta": delta, "width": 4e-3 * near}
@@ -202,7 +202,7 @@ def allocation(board: Board, *, quick: bool) -> None:
 
 
 def subsets(board: Board) -> None:
-    """Compare random allocation, k of t, with little noise: seconds and relative widths, beside a
+    """Compare random allocation, k of t, with little noise: seconds and relative widths, next to a
     Monte Carlo interval of the same run."""
     for t, k, scale, delta, drawn, closest in (
         (391, 5, 0.8, 1.25e-5, 40_000, 5e-3),
@@ -233,7 +233,7 @@ def subsets(board: Board) -> None:
 
 
 def cut(board: Board) -> None:
-    """Compare Poisson samples that are cut to a largest size: seconds, and ends beside
+    """Compare Poisson samples that are cut to a largest size: seconds, and ends next to
     dp-accounting's bound."""
     for n, rate, most, steps, closest in (
         (10_000, 0.01, 150, 1000, 5e-3),
@@ -346,8 +346,8 @@ def calibration(board: Board) -> None:
 
 def plans(board: Board) -> None:
     """Time the questions asked before a training: its shuffled epochs, noise for them, and all
-    schemes; beside dp-accounting's noise for Poisson samples of the same sizes. Curves at much
-    noise, beside those at little."""
+    schemes; next to dp-accounting's noise for Poisson samples of the same sizes. Curves at much
+    noise, next to those at little."""
     n, m, epochs, accuracy = board.sized((60_000, 600, 10, 1e-3), (100, 10, 1, 0.2))
     target = {"epsilon": 2.0, "delta": 1e-5}
     theirs, noise = board.timed(lambda: peers.poisson_noise(m / n, n // m * epochs, **target), 1)

@@ -1,4 +1,4 @@
-"""A board that prints the lines of the benchmark, each beside the bound that it is meant to
+"""A board that prints the lines of the benchmark, each next to the bound that it is meant to
 keep."""
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 dp-accounting gives an upper bound by connecting the dots and a lower one by rounding;
 prv-accountant an interval. Pairs that they lack are fed to them by their public interfaces, with
-profiles and laws computed here and not by this package, so that the tests compare two roads.
+profiles and laws computed here and not by this package, so that the tests compare two computations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ask practical questions, beside the packages that can answer them.
+"""Ask practical questions, of this package and of the others that can answer them.
 
 Ours is asked for the width of each peer's answer, so that the seconds of one line are those of
 answers that are equally sharp, or ours sharper. Where a peer gives an upper bound alone, its width

@@ -1,8 +1,8 @@
 """Compare the speed of accounting for recycled releases with that of dp-accounting's connected dots
 of the same profile.
 
-Ours is two-sided; theirs is the upper side alone, at the step that library takes by itself and,
-beside it, at one ten times as wide.
+Ours is two-sided; theirs is the upper side alone, at the step that library takes by itself and at
+one ten times as wide.
 """
 
 from __future__ import annotations

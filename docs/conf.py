@@ -287,7 +287,7 @@ def for_all_readers(
 
 
 def together(found: re.Match[str]) -> str:
-    """Keep a comma or a bracket on the line of the formula beside it."""
+    """Keep a comma or a bracket on the line of the formula next to it."""
     before, formula, after = found.groups()
     parts = formula.split("<wbr>")
     parts[0] = before + parts[0]

@@ -1,4 +1,4 @@
-"""Every subsample of tiny data sets, enumerated: the truth that bounds are held against.
+"""Every subsample of tiny data sets, enumerated: the truth that bounds are compared with.
 
 A lower estimate of H_a is the sum over cells of (p - a q)_+: grouping outputs is post-processing,
 so it never exceeds the truth, and on fine cells it is the truth to many digits.

@@ -92,7 +92,7 @@ def noiseless(case: Case) -> tuple[Sums, Sums]:
 
 
 def holds_all(case: Case) -> None:
-    """Refuse an attack under a cyclic schedule of which no group of records can hold all of the
+    """Refuse an attack under a cyclic schedule if none of its groups of records can hold all of the
     unit's."""
     release, size = case.release, case.release.group
     if release.name == "cyclic_poisson" and size != 1:

@@ -95,7 +95,7 @@ class Mixture:
         return sum(self.weights, arb(0))
 
     def range(self, tail: float) -> tuple[float, float]:
-        """An interval outside of which the mass is about `tail` of all. Losses of Laplace noise are
+        """An interval that holds all but about `tail` of the mass. Losses of Laplace noise are
         constant beyond the outermost centres."""
         reach = 0.0 if self.laplace else math.sqrt(-2 * math.log(tail)) * self.scale
         return float(min(self.centres)) - reach, float(max(self.centres)) + reach
@@ -103,14 +103,14 @@ class Mixture:
     @property
     def turns(self) -> list[float]:
         """Places where the loss may turn. Between neighbouring centres Laplace densities are of the
-        form A e^-t + D e^t, the ratio of two of which is monotone."""
+        form A e^-t + D e^t, and the ratio of two such forms is monotone."""
         return [float(c) for c in self.centres] if self.laplace else []
 
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest of `batches` independent Gaussian sums, one of which is about `shift` and the
-    others about 0 (section 4.3).
+    """The largest of `batches` independent Gaussian sums, one about `shift` and the others about 0
+    (section 4.3).
     """
 
     shift: Fraction
@@ -144,7 +144,7 @@ class Largest:
         return own - (1 - own) * ((self.batches - 1) * (-other).log1p()).expm1()
 
     def range(self, tail: float) -> tuple[float, float]:
-        """An interval outside of which the mass is at most about `tail` of all."""
+        """An interval that holds all but at most about `tail` of the mass."""
         reach = math.sqrt(-2 * math.log(tail / self.batches)) * self.scale
         return min(float(self.shift), 0.0) - reach, max(float(self.shift), 0.0) + reach
 
@@ -206,7 +206,7 @@ def _crossing(loss, left: tuple[float, float], right: tuple[float, float], level
 
 
 def masses(law, edges: list[float]) -> list[arb]:
-    """Masses of the cells between the edges, of which the first and the last one have no outer end:
+    """Masses of the cells between the edges, where the first and the last cell have no outer end:
     differences of the smaller tail, as the radius of a ball about 1 is more than far cells hold."""
     below = [arb(0), *(law.below(t) for t in edges)]
     # both are enclosures: which one is taken is a matter of sharpness

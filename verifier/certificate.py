@@ -60,8 +60,8 @@ VERIFIED, REFUTED, UNREADABLE, NOT_COVERED = 0, 1, 2, 3
 
 @dataclass(frozen=True)
 class Verdict:
-    """Outcome of a file: what was looked at, in lines; the result for each end and for all, in
-    lines; the exit status."""
+    """Outcome of a file: the statement of the file, in lines; the result for each end and for all,
+    in lines; the exit status."""
 
     statement: list[str]
     lines: list[str]

@@ -62,8 +62,8 @@ class Line:
         """Bound of how much more than the value at c the supremum may be.
 
         The excess e_f - a e_(f-d) - tau is negative left of the best place and positive right of it
-        (Lemma 12 (iii)). With the opposite signs at c - r and c + r the place lies between, and
-        what is missed is at most r times the largest density.
+        (Lemma 12 (iii)). With the opposite signs at c - r and c + r the place lies between, and the
+        excess that is missed is at most r times the largest density.
         """
         for radius in (2.0**-34, 2.0**-28, 2.0**-20, 2.0**-12):
             grow, turn = (self.f * radius).exp(), ((self.f - self.d) * radius).exp()
@@ -189,8 +189,8 @@ class Heights:
     """W = exp(h Z - h^2/2) on few values: bins of Z are moved to their ends, mass and mean of W
     kept.
 
-    That raises the mean of a convex function. What is right of the last value is moved to it, as
-    Psi and I fall; what is left of the first one is moved to 0.
+    That raises the mean of a convex function. Mass right of the last value is moved to it, as Psi
+    and I fall; mass left of the first one is moved to 0.
     """
 
     values: list[arb]
@@ -215,8 +215,8 @@ class Heights:
 
 @dataclass(frozen=True)
 class Precision:
-    """How many deviations of a normal variable are looked at, and below which size contributions
-    need not be exact."""
+    """Number of deviations of a normal variable that are looked at, and the size below which
+    contributions need not be exact."""
 
     reach: float
     small: arb

@@ -1,4 +1,4 @@
-"""What a certificate is expected to be about: the words of a `dpsub` question, or the JSON of its
+"""The expected question of a certificate: the words of a `dpsub` question, or the JSON of its
 answer. A certificate of another question, or with weaker ends, is refused."""
 
 import shlex

@@ -310,8 +310,8 @@ def shortfall(law: Law, forward: Bound, backward: Bound, negligible: arb) -> arb
     A law that is too small somewhere would have to be so at an order that is not looked at: F is
     linear between kinks and constant beyond the last one, H is convex, 1 at order 0 and falls, so
     that order 0 and the kinks are all. A law has one loss at least (the schema); without any, order
-    0 alone would be looked at, and F would have to be 1 there. What is no number counts as infinity
-    in `larger`, and an infinite H lacks infinitely much.
+    0 alone would be looked at, and F would have to be 1 there. A value that is no number counts as
+    infinity in `larger`, and an infinite H lacks infinitely much.
     """
     kinks = []
     S, T = arb(law.infinity), ZERO

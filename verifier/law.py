@@ -76,8 +76,8 @@ def shortfall_above(law: Law, profile, negligible: arb) -> arb:
     at order e^loss from above, and need not be sharper than `enough`.
 
     A law that is too small somewhere would have to be so at an order that is not looked at. Without
-    masses there would be none but a = 0: a law has one loss at least. What is no number counts as
-    infinity in `larger`.
+    masses there would be none but a = 0: a law has one loss at least. A value that is no number
+    counts as infinity in `larger`.
     """
     spend(len(law.masses), "orders of a law")
     rows = []
@@ -121,7 +121,7 @@ def shortfall_below(law: Law, event_of) -> arb:
 
     A law that is too large somewhere would have to have a line that is not looked at, or `event_of`
     an event that is not as it says. The line S = infinity, T = 0 has the empty event, which is
-    where xi begins. What is no number counts as infinity in `larger`.
+    where xi begins. A value that is no number counts as infinity in `larger`.
     """
     spend(len(law.masses), "points of a law")
     missing = arb(law.infinity)

@@ -177,8 +177,8 @@ def _weighted(t: int, k: int, n: int, s: arb, joint: list[Scaled], singles: list
     weights = {counts[1:]: chance for counts, chance in overlaps(t, k, n).items()}
 
     def from_order(i: int, left: int, later: tuple[int, ...]) -> Scaled | None:
-        """Contribution of the steps in at most i subsets, of which there are `left` memberships;
-        `later` are c_(i + 1), ..., c_n."""
+        """Contribution of the steps in at most i subsets, with `left` memberships in all; `later`
+        are c_(i + 1), ..., c_n."""
         if i == 1:
             counts = (left, *later)
             if counts not in weights:
@@ -406,8 +406,8 @@ class Chords:
 
 
 def check_blocks(release: Release, parts: list[dict], shared: Shared) -> None:
-    """Refuse blocks that do not make up epochs (Theorem 72, (iii), and Theorem 27, of which it is
-    more): in every epoch the blocks have t steps together, and k of the record's.
+    """Refuse blocks that do not make up epochs (Theorem 72, (iii), which includes Theorem 27): in
+    every epoch the blocks have t steps together, and k of the record's.
 
     Blocks that prove too little would have to have fewer steps, or fewer of the record's, than an
     epoch. Without parts they have none, and t and k are at least 1.

@@ -1,4 +1,4 @@
-"""How often a fixed record is in a sample: chains of stages and their laws, from exact
+"""Laws of how often a fixed record is in a sample: chains of stages and their laws, from exact
 rationals."""
 
 from dataclasses import dataclass

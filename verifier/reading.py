@@ -40,7 +40,7 @@ class Source:
 
 
 def read_file(path: str) -> Source:
-    """Read a file: what is hashed is what is parsed."""
+    """Read a file, whose hash is that of the very bytes that are parsed."""
     content = content_of(path)
     return Source(hashlib.sha256(content).hexdigest(), certificate(parsed(content), "certificate"))
 

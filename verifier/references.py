@@ -2,9 +2,9 @@
 
     H_a(P || P') <= H_u(P || Q) + u H_w(Q || P')
 
-("Substitution" in docs/proofs/allocation.md, and Theorem 49). Both terms are those of an
-allocation to k of t steps, of which Theorem 27 reveals k blocks with one step each; for k = 1 there
-is one block of all steps.
+("Substitution" in docs/proofs/allocation.md, and Theorem 49). Both terms are those of an allocation
+to k of t steps, which Theorem 27 cuts into k revealed blocks with one step of the record each; for
+k = 1 there is one block of all steps.
 """
 
 from allocation import allocated, are_blocks, in_all_steps, needed, sums_shortfall

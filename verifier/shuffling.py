@@ -155,8 +155,8 @@ def tail_length(masses: Iterable[arb], unseen: arb) -> int:
 
 @dataclass(frozen=True)
 class Window:
-    """Z on the grid of one unit between two of its places, so far out that what is beyond them is
-    not seen.
+    """Z on the grid of one unit between two of its places, so far out that mass beyond them is not
+    seen.
 
     Its law has W(b) = E (Z - b)_+ at the places of the grid, linear between them: what is convex is
     below its chords, so each mass is moved to both neighbours with its mean kept. The masses are

@@ -81,7 +81,7 @@ def held_against(case: Case, forward: Bound, backward: Bound | None = None) -> a
 
     Without `backward` both orders have the bound `forward` (substitution).
 
-    A law that is too small would have to be held against too small a bound: where a loss is not
+    A law that is too small would have to be compared with too small a bound: where a loss is not
     told apart from 0, so that it is not known which of the two is asked, nothing is proved. At
     order 1 (loss 0) both formulas are good.
     """
@@ -109,7 +109,7 @@ def held_against(case: Case, forward: Bound, backward: Bound | None = None) -> a
 
 
 def orders_from_one(case: Case) -> list[Order]:
-    """Orders at which a law is held against a bound: order 1 and the kinks of the case's law above
+    """Orders at which a law is compared with a bound: order 1 and the kinks of the case's law above
     it."""
     return [Order(ZERO), *(Order(loss.expm1().mid()) for loss in case.law.losses() if loss > 0)]
 

@@ -1,5 +1,5 @@
-"""Console blocks of a page: what is typed after `$` and what is shown below it, run in a folder
-like a clone.
+"""Console blocks of a page: commands after `$` are run in a folder like a clone, and compared with
+the output shown below them.
 
 `PYTHONPATH=src python -m tests.documentation.console docs/tutorial.md` shows what the commands
 print now.

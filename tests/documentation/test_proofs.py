@@ -1,5 +1,5 @@
 """Numbers in docs/proofs are those that the commands of its pages print: each command runs, and
-every number beside it is found.
+every number next to it is found.
 
 Ends are rounded to their side in the text, and to the nearest by some commands: a number may be off
 by one unit of its last place.
@@ -132,7 +132,7 @@ def shows(text: str, number: Decimal) -> bool:
 
 
 def unexplained(name: str) -> list[str]:
-    """Return the numbers beside a command's name that it does not print, and that are no parameter
+    """Return the numbers next to a command's name that it does not print, and that are no parameter
     of it."""
     found = []
     for passage in passages(name):

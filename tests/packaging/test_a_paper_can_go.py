@@ -28,7 +28,7 @@ for name in ("config.yaml", "workflow/smoke.yaml"):
 SMOKE = ("--configfile", "workflow/smoke.yaml")
 MACHINERY = {"papers", "reproduce"}
 LEFT = ("tests/documentation", "tests/faults", "tests/unit")
-"""Tests that look at all papers at once, of which some mention single ones."""
+"""Tests that look at all papers at once; some mention single ones."""
 
 
 def without(top: Path, key: str) -> Path:

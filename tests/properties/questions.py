@@ -1,8 +1,8 @@
 """Random questions to the accountant: a sampler or schedule of random sizes, noise, steps, relation
 and target.
 
-Every question drawn is one that some theorem covers. What a property asks beside it differs in one
-thing (`but`).
+Every question drawn is one that some theorem covers. A second question of a property differs from
+it in one thing (`but`).
 """
 
 from __future__ import annotations

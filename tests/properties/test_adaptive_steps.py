@@ -111,8 +111,8 @@ def neighbours(
     universe: Universe, family: str, stretch: float = 1.0
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the masses under P and under Q of all ordered neighbours, shape (universes, pairs,
-    squares); neighbours of which P has more, a record or a value other than 0, are apart. The
-    vectors of other records are `stretch` times as long."""
+    squares); neighbours with more in P, a record or a value other than 0, are apart. The vectors of
+    other records are `stretch` times as long."""
     n, stages, scale, vectors = universe
     added = family.endswith("added")
     rest = np.array(list(itertools.combinations_with_replacement(range(3), n if added else n - 1)))

@@ -335,7 +335,7 @@ def drawn(command: str, about: str) -> list[Asked]:
 
 
 def mended(command: str, given: dict[str, Choice]) -> dict[str, Choice]:
-    """Return the options that one of them needs beside it."""
+    """Return the options that one of them needs as well."""
     if command == "check":
         # a claimed epsilon is at a delta, and the other way round
         for claim, at in (("claimed_epsilon", "delta"), ("claimed_delta", "epsilon")):

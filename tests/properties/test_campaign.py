@@ -5,7 +5,7 @@ The truth of these questions is not known, but an order of truths is: more noise
 so on. Ends lie around the truth, so where one truth is at most another, the lower end of the one is
 at most the upper end of the other: that holds to the last digit, whatever stopped the refinement.
 Upper ends alone keep such an order up to the width that was asked for. No tolerance is used but
-such a width, or one that a docstring promises, which is named there.
+such a width, or one that a docstring promises, which the test names.
 
 Faults are planted into the answers of each property, and its cases must find each of them.
 """

@@ -139,8 +139,8 @@ def values(
     """Return the divergences that the adversary attains at `EPSILONS`, P first and Q first, shape
     (2, epsilons).
 
-    `order`: of which event each step is. `choices`: numbers of all records in P and in Q, (choices,
-    2, records)."""
+    `order`: the event of each step. `choices`: numbers of all records in P and in Q, (choices, 2,
+    records)."""
     # of every history the probability together with each plan of each event that is under way,
     # (histories, plans, ...)
     sides = [np.ones((1,) * (1 + len(events))) for _ in (0, 1)]
@@ -180,8 +180,8 @@ def values(
 def choices_of(
     rng: np.random.Generator, records: int, differing: int, relation: str, count: int
 ) -> np.ndarray:
-    """Return numbers in [-1, 1] of all records in both data sets; a record that is absent, or put
-    to 0, is 0 in the second."""
+    """Return numbers in [-1, 1] of all records in both data sets; a record that is absent, or
+    zeroed out, is 0 in the second."""
     others = rng.choice([-1.0, 1.0, 1.0, 0.0, 0.4], size=(count, records))
     # fillers of one sign, on either side of the record, are the worst that are known
     others[0], others[1] = -1.0, 1.0
@@ -367,8 +367,8 @@ def test_many_epochs_that_alternate(relation: str) -> None:
 
 
 def test_places_that_close_a_gap_are_not_covered() -> None:
-    """The condition on places excludes a list that is cut into steps anew once its first record has
-    left."""
+    """The condition on places excludes a list that is cut into steps again once its first record
+    has left."""
 
     def closed_up(present: Sequence[int], records: int) -> Iterator[Plan]:
         steps = [present[at : at + 2] for at in range(0, len(present), 2)]

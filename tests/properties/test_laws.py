@@ -1,4 +1,4 @@
-"""The theorems on laws, as identities over random sizes, and closed forms as the second road."""
+"""The theorems on laws, as identities over random sizes, and next to closed forms."""
 
 from __future__ import annotations
 

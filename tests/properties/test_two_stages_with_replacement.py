@@ -139,7 +139,7 @@ class TestPlantedFaults:
 
 @pytest.mark.parametrize(("b", "m"), [(3, 3), (4, 2)])
 def test_the_weight_of_the_base_of_two_slots(b: int, m: int) -> None:
-    """Weights are held against every allocation of the draws: where the record holds j slots, the
+    """Weights are compared with every allocation of the draws: where the record holds j slots, the
     others' draws are those from all slots, where j are empty, and the mean of falling functions is
     no smaller."""
     made = copies(5, b, m)

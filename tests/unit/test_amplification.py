@@ -1,5 +1,5 @@
-"""Amplification: Table 2 by a second road, inversion, categories; typed bounds and the translator
-between relations."""
+"""Amplification: Table 2 computed in a second way, inversion, categories; typed bounds and the
+translator between relations."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ QUESTIONS: dict[str, tuple[Any, int | None, dict[str, Any]]] = {
     "must_ww, add_remove": (dpsub.MustWW(50, 20), 1000, {**FEW, "adjacency": "add_remove"}),
 }
 NAMES = few(QUESTIONS, most=len(QUESTIONS) - 1)
-"""Names of questions, of which the last one takes as long as all others."""
+"""Names of questions; the last one takes as long as all others."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Samples of all records but a few: 1 - q is (n - m)/n, of which 1 - m/n has lost up to nine
+"""Samples of all records but a few: 1 - q is (n - m)/n, and 1 - m/n has lost up to nine of its
 digits."""
 
 from __future__ import annotations

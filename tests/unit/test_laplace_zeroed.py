@@ -1,4 +1,4 @@
-"""A record put to 0 in samples without replacement with Laplace noise (docs/proofs/zero_out.md,
+"""A zeroed-out record in samples without replacement with Laplace noise (docs/proofs/zero_out.md,
 Theorem 73): closed forms next to sums over a fine grid, and data sets that are enumerated."""
 
 from __future__ import annotations

@@ -657,8 +657,8 @@ def test_damped_sums_are_the_plain_loop(
 
 
 def test_errors_of_a_product_of_powers_are_charged_times_the_sizes_of_the_others() -> None:
-    """Entries of any size: the error of the one that is multiplied last counts times the size of
-    what was there."""
+    """For entries of any size, the error of the one that is multiplied last counts times the size
+    of the product so far."""
     draws = np.random.default_rng(5)
 
     def spectrum(size: float) -> tuple[np.ndarray, fourier._Spectrum]:

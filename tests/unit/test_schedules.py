@@ -223,7 +223,7 @@ def test_extreme_plans_are_answered(schedule: Any, n: int | None, noise: float) 
 
 
 def test_one_step_an_epoch_and_no_cut_are_known_cases() -> None:
-    """Each plan is held against its case that is a simpler plan, exactly."""
+    """Each plan equals a simpler plan in one case, exactly."""
     for adjacency in ("zero_out", "substitute"):
         asked: dict[str, Any] = {**ASKED, "adjacency": adjacency}
         order = dpsub.account(dpsub.Deterministic(), epochs=3, **asked)

@@ -1,4 +1,5 @@
-"""Schemes: the theorems of each for every sampler and schedule, held against the page of proofs."""
+"""Schemes: the theorems of each for every sampler and schedule, compared with the page of
+proofs."""
 
 from __future__ import annotations
 

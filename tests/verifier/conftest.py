@@ -1,4 +1,4 @@
-"""The verifier is a program beside the package: its modules are imported here by the names that
+"""The verifier is a program apart from the package: its modules are imported here by the names that
 `python verifier` has for them."""
 
 import sys

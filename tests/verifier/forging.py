@@ -50,7 +50,7 @@ QUESTIONS: dict[str, tuple[Any, int | None, Data]] = {
         EXACT | {"adjacency": "substitute", "quick": True},
     ),
 }
-"""Questions each of which takes the verifier some hundredths of a second."""
+"""Questions; each takes the verifier some hundredths of a second."""
 
 
 @cache

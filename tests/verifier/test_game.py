@@ -318,7 +318,7 @@ def test_a_game_is_about_samplers_of_its_theorem(theorem, sampler, n):
 
 @pytest.mark.parametrize("negligible", [1e-30, 1e-3, 3e-2])
 def test_draws_of_draws(negligible):
-    """Draws are held against binomial laws; mass that is left out, more for some numbers of slots,
+    """Draws are compared with binomial laws; mass that is left out, more for some numbers of slots,
     is charged."""
     n, b, m = 5, 4, 6
     release = Release({"name": "must_ww", "b": b, "m": m}, n, arb(1), 2, laplace=False)

@@ -119,8 +119,8 @@ def bounds_of_47(stages, n, s):
 
 @pytest.mark.parametrize("loss", (0.0, 0.01, 0.3))
 def test_several_draws_of_one_stage_are_attained(loss):
-    """As far as all charges are above 0 the bound equals the value that fillers at -1 attain, and
-    it is never less."""
+    """The bound equals the value that fillers at -1 attain where all charges are above 0, and it is
+    never less."""
     n, m, s = 6, 3, 1.5
     p = stats.binom.pmf(range(m + 1), m, 1 / n)
     near, far = ([(w, k * hits / s) for hits, w in enumerate(p)] for k in (1, 2))
@@ -149,7 +149,7 @@ CHAINS = [
 
 @pytest.mark.parametrize(("stages", "n"), few([row[1:] for row in CHAINS], most=3))
 def test_no_data_sets_lie_above_theorem_47(stages, n):
-    """Fillers lie at several places; the bound is also held against that of the package, whose
+    """Fillers lie at several places; the bound is also compared with that of the package, whose
     charges are its own."""
     s = 1.25
     forward, backward = bounds_of_47(stages, n, s)
@@ -218,7 +218,7 @@ def test_the_group_lemma_is_no_sharper_than_asked():
 
 
 def test_chains_of_stages():
-    """Theorem 6 for two stages with replacement is held against its sum, written out."""
+    """Theorem 6 for two stages with replacement is compared with its sum, written out."""
     n, b, m, s, loss = 6, 3, 2, 1.0, 0.3
     stages = stages_of({"name": "must_ww", "b": b, "m": m})
     eta = 1 - (1 - 1 / n) ** b

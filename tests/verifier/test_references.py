@@ -63,8 +63,8 @@ def test_the_best_split_by_a_search_over_all(loss):
 
 
 def two_of_three(v, s):
-    """Return the density of the outputs of three steps of which a record at v is in two, all others
-    at 0, on a grid."""
+    """Return the density of the outputs of three steps, with a record at v in two of them and all
+    others at 0, on a grid."""
     t = np.linspace(-1 - 6 * s, 1 + 6 * s, 60)
     laws = [norm.pdf(t, mean, s) for mean in (0.0, v)]
     total = 0.0

@@ -168,8 +168,8 @@ def reference_of(k, T, s, adjacency):
 
 @pytest.mark.parametrize("adjacency", few(["substitute", "zero_out"]))
 def test_another_record_stands_in(adjacency):
-    """No fillers tell more of three steps than Theorem 49 allows, of which the two profiles are
-    about those of the package."""
+    """No fillers tell more of three steps than Theorem 49 allows; its two profiles are about those
+    of the package."""
     s, k = 4.0, 2
     reference = reference_of(k, 3, s, adjacency)
     bounds = [float(reference.bound(Order(arb(a) - 1))) for a in ORDERS]

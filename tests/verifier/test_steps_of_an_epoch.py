@@ -163,8 +163,8 @@ def test_moments_by_enumeration(t, k, orders):
 
 
 def test_polynomials_bound_the_divergence():
-    """The bounds are held against the divergences of simulated outputs, and are close to them where
-    T tells much of L."""
+    """The bounds are compared with the divergences of simulated outputs, and are close to them
+    where T tells much of L."""
     t, k, s = 9, 2, 1.5
     # where ln(1 + X/8) passes half-way points of a grid
     edges = s * np.log(8 * np.expm1((np.arange(120) + 0.5) * 0.02)) + 1 / (2 * s)

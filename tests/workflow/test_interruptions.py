@@ -98,8 +98,8 @@ def blows(count: int) -> list[Blow]:
 def go_on_to_the_end(
     folder: Path, dealt: list[Blow], seconds: float, whole: dict[str, bytes]
 ) -> list[str]:
-    """Stop and resume a run at all moments, anew when it is through, and let it end; return the
-    lines about the stops."""
+    """Stop and resume a run at all moments, start again when it is through, and let it end; return
+    the lines about the stops."""
     done: list[str] = []
     for turn, blow in enumerate(dealt):
         if (told := stopped(folder, blow, seconds, whole)) is None:

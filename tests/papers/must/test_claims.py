@@ -172,7 +172,7 @@ def scaled(experiment: str, column: str, sampler: str, factor: float) -> Callabl
 def changed(
     experiment: str, **columns: Callable[[pd.DataFrame], pd.Series]
 ) -> Callable[[Frames], Frames]:
-    """Compute columns anew."""
+    """Compute columns again."""
     return lambda records: {**records, experiment: records[experiment].assign(**columns)}
 
 

@@ -36,7 +36,7 @@ class Drawn(MustWW):
 
 @dataclass(frozen=True)
 class Thrice(StagedSampler):
-    """Sampler of three stages, of which no experiment has the first one's size."""
+    """Sampler of three stages; no experiment has the size of its first one."""
 
     a: int
     b: int

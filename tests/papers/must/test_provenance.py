@@ -1,4 +1,4 @@
-"""Dependencies of this paper's experiments, a change of which makes them again."""
+"""Dependencies of this paper's experiments, which are made again if one changes."""
 
 from __future__ import annotations
 

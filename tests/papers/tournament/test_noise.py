@@ -69,7 +69,7 @@ def test_cells_of_one_law_have_the_same_ends_and_other_cells_have_others(
     relation: str, sampler: str
 ) -> None:
     """Compare cells with twice as many records in batches twice as large and, where they may be one
-    law, with a record removed or put to 0."""
+    law, with a record removed or zeroed out."""
     small, large = (cell_of(relation, sampler, n, n // 40, 1, 1.0, 1e-5) for n in (400, 800))
     same = ends(small) == pytest.approx(ends(large), rel=1e-9)
     assert same == (law_of(small) == law_of(large))

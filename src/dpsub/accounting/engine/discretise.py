@@ -187,8 +187,8 @@ def upper_pld(
 def _inversion(
     direction: DirectedPair, points: np.ndarray, cells: CellMasses, tolerance: float
 ) -> tuple[float, float]:
-    """How far to move the law to the right, and how much to add at infinity, as edges are off by up
-    to `tolerance` in loss.
+    """Return how far to move the law to the right, and how much to add at infinity, as edges are
+    off by up to `tolerance` in loss.
 
     Moving by 2 tolerance suffices where Q(|L - x| <= tolerance) is at most 2 Q(L > x + 2
     tolerance), by masses of cells or of intervals of a few tolerances; elsewhere what may lack,

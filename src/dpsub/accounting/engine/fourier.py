@@ -821,9 +821,9 @@ class TiltedSum:
         return np.where(place < 0, left, right)
 
     def _left(self, x: np.ndarray) -> np.ndarray:
-        """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r =
-        e^{x - left end}. The mass is known for the untilted law only; else 1, or the value at the
-        left end, stands in for it."""
+        """Return delta left of the window, where all its mass counts: (1 - r) mass + r delta(left
+        end), r = e^{x - left end}. The mass is known for the untilted law only; else 1, or the
+        value at the left end, stands in for it."""
         upper = self.side == "upper"
         end = np.full(x.shape, self.start * self.step)
         at_end = self._between(end, np.zeros(x.shape, dtype=int))

@@ -288,8 +288,8 @@ class _After(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """How much more the second inequality asks for than the first one, from a point of the grid on,
-    in a block of this length: the next block will be like it."""
+    """Amount by which the second inequality asks for more than the first one, from a point of the
+    grid on, in a block of this length: the next block will be like it."""
 
     first: int
     growth: np.ndarray

@@ -477,7 +477,7 @@ class _CoverSearch:
         return [(cell,) for cell in self.of.cells.extremes]
 
     def _laws(self, cover: Sequence[Any], step: float) -> int:
-        """How many laws a play with this cover has, or will have."""
+        """Number of laws that a play with this cover has, or will have."""
         known = self._groups.get((tuple(cover), step))
         return len(known) if known is not None else math.ceil(len(cover) / _SHARING)
 

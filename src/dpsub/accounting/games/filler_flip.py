@@ -304,8 +304,8 @@ class AdaptiveAttack:
         return self.answers([question])[0]
 
     def answers(self, targets: Sequence[Target]) -> list[float]:
-        """As `answer`, for targets in order: a policy that suits one of them serves each, where its
-        errors are seen nowhere else, so that few are played."""
+        """Return the answers for targets in order: a policy that suits one of them serves each,
+        where its errors are seen nowhere else, so that few are played."""
         best, unserved = [0.0] * len(targets), list(range(len(targets)))
         for _ in range(_POLICIES):
             if not unserved:

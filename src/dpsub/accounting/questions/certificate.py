@@ -358,7 +358,7 @@ def _of_block(
 
 
 def _blocks(event: Event) -> Sequence[AllocationEvent | Block]:
-    """Return the allocations, to one step or to several, of which an event consists."""
+    """Return the allocations, to one step or to several, that make up an event."""
     if isinstance(event, LargerBlocks):
         return [
             AllocationEvent(size, event.deviation) if own == 1 else event.block(size, own)

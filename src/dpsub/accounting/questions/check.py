@@ -64,7 +64,7 @@ class Check(words.ShortText, words.OnAccount):
         return words.check_text(self.verdict, self.claimed, self.account)
 
     def statement(self, clip: float | str = "C") -> words.Statement:
-        """As that of an account, with the verdict on the claim."""
+        """Return the statement of the account, with the verdict on the claim."""
         name = self.account.quantity
         claim = f"The claim that {name} is at most {words.near(self.claimed)} is {self.verdict}."
         return statement_of(self.account, clip, claim)

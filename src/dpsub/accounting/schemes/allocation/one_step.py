@@ -608,7 +608,7 @@ class SumEvent(AttackEvent):
 
     @property
     def edges(self) -> np.ndarray:
-        """Where the number that a step adds changes, in deviations of its output."""
+        """Places where the number that a step adds changes, in deviations of its output."""
         return self._laws.edges
 
     def spread(self) -> float:

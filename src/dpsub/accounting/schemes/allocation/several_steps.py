@@ -139,7 +139,7 @@ class GivenSumEvent(AttackEvent):
 
     @property
     def edges(self) -> np.ndarray:
-        """Where the number that a step adds changes, in deviations of its output."""
+        """Places where the number that a step adds changes, in deviations of its output."""
         return self._laws.edges
 
     @property

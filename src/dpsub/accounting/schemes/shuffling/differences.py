@@ -55,7 +55,7 @@ class PositivePart(NamedTuple):
 
 
 class Fineness(NamedTuple):
-    """How fine a grid of values is."""
+    """Fineness of a grid of values."""
 
     cells: int  # in a deviation
     most: int  # up to where values are usual

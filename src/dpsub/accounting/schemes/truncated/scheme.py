@@ -39,8 +39,8 @@ _SELDOM = 0.01  # where samples are cut less often, fillers that blur the sum at
 
 @covers(TruncatedPoisson)
 def truncated_poisson(release: Release, relation: Relation) -> Case:
-    """Return the case of independent Poisson samples, of which those above max_batch are truncated:
-    Theorem 18."""
+    """Return the case of independent Poisson samples; those above max_batch are truncated: Theorem
+    18."""
     needs_fixed_denominator(release, relation)
     needs_gaussian_noise(release)
     n, sampler, s = needed_records(release), release.sampler, release.noise_multiplier
