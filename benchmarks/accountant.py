@@ -1,4 +1,5 @@
-"""How fast and how sharp the accountant is, beside other accountants on the same questions.
+"""Compare the speed and sharpness of the accountant with those of other accountants on the same
+questions.
 
 Seconds are of processor time, so that a busy machine moves the ratios little. Peers are compared at
 an equal or larger width of the final answer; ours is always two-sided, dp-accounting's figure is
@@ -33,7 +34,7 @@ COMPONENTS = 22
 
 
 def accountant(board: Board, *, quick: bool = False) -> None:
-    """All comparisons; `quick` leaves out the peers that need more than ten seconds."""
+    """Make all comparisons; `quick` leaves out the peers that need more than ten seconds."""
     poisson(board)
     mirrored_pair(board, quick=quick)
     one_sided_mixture(board, quick=quick)
@@ -50,7 +51,7 @@ def accountant(board: Board, *, quick: bool = False) -> None:
 
 
 def poisson(board: Board) -> None:
-    """epsilon of Poisson sampling, add or remove one record."""
+    """Compare epsilon of Poisson sampling, add or remove one record."""
     for k, sharpness, bound in ((1000, 2e-4, 1.0), (10_000, 2e-3, 1.0)):
         ours, found = board.timed(
             lambda k=k, sharpness=sharpness: dpsub.account(
@@ -96,7 +97,7 @@ def two_stage_weights(size: int) -> np.ndarray:
 
 
 def mirrored_pair(board: Board, *, quick: bool) -> None:
-    """delta of the papers' pair of MUST.OW, +l against -l."""
+    """Compare delta of the papers' pair of MUST.OW, +l against -l."""
     k, step, error = board.sized((STEPS, peers.STEP, 1e-3), (10, 1e-2, 0.3))
     ours, found = board.timed(
         lambda: dpsub.account(
@@ -141,7 +142,7 @@ def mirrored_pair(board: Board, *, quick: bool) -> None:
 
 
 def one_sided_mixture(board: Board, *, quick: bool) -> None:
-    """delta of the filler pair of MUST.OW, both directions."""
+    """Compare delta of the filler pair of MUST.OW, both directions."""
     weights = two_stage_weights(COMPONENTS)
     law = MultiplicityLaw(np.log(weights))
     k, step = board.sized((STEPS, 1e-3 if quick else peers.STEP), (10, 1e-2))
@@ -168,7 +169,7 @@ def one_sided_mixture(board: Board, *, quick: bool) -> None:
 
 
 def proved(board: Board) -> None:
-    """Seconds of the proved bounds and attacks of all samplers of fixed size."""
+    """Time the proved bounds and attacks of all samplers of fixed size."""
     n, b, m, k = board.sized((N, B, M, STEPS), (500, 20, 10, 10))
     for name, most in (("wor", 1.0), ("wr", 1.0), ("must_ow", 3.0), ("must_ww", 3.0)):
         sampler = sampling.of_sizes(name, n=n, m=m, b=b)
@@ -183,8 +184,8 @@ def proved(board: Board) -> None:
 
 
 def allocation(board: Board, *, quick: bool) -> None:
-    """Random allocation, 1 of t: seconds and relative widths, beside PLD_accounting where that is
-    installed."""
+    """Compare random allocation, 1 of t: seconds and relative widths, next to those of
+    PLD_accounting where that is installed."""
     cases = ((100, 1.0, 1, 1e-6, 0.86), (1000, 1.0, 10, 1e-5, 0.46), (10_000, 0.3, 100, 1e-6, 76.0))
     for t, scale, epochs, delta, near in cases:
         asked = {"noise_multiplier": scale, "epochs": epochs, "delta": delta, "width": 4e-3 * near}
@@ -201,8 +202,8 @@ def allocation(board: Board, *, quick: bool) -> None:
 
 
 def subsets(board: Board) -> None:
-    """Random allocation, k of t, with little noise: seconds and relative widths, beside a Monte
-    Carlo interval of the same run."""
+    """Compare random allocation, k of t, with little noise: seconds and relative widths, next to a
+    Monte Carlo interval of the same run."""
     for t, k, scale, delta, drawn, closest in (
         (391, 5, 0.8, 1.25e-5, 40_000, 5e-3),
         (391, 5, 0.52, 1.25e-5, 40_000, 5e-3),
@@ -224,7 +225,7 @@ def subsets(board: Board) -> None:
             ),
             1,
         )
-        # narrower than chance
+        # the width of our ends beside that of chance
         share = (found.upper - found.lower) / (high - low) if high > low else float("nan")
         drawn_ends = f"Monte Carlo's [{low:.4g}, {high:.4g}] in {theirs:.1f} s"
         words = f"{share:.2f} of the width of {drawn_ends}"
@@ -232,8 +233,8 @@ def subsets(board: Board) -> None:
 
 
 def cut(board: Board) -> None:
-    """Poisson samples that are cut to a largest size: seconds, and ends beside dp-accounting's
-    bound."""
+    """Compare Poisson samples that are cut to a largest size: seconds, and ends next to
+    dp-accounting's bound."""
     for n, rate, most, steps, closest in (
         (10_000, 0.01, 150, 1000, 5e-3),
         (1000, 0.05, 50, 10, 0.8),
@@ -261,7 +262,7 @@ def cut(board: Board) -> None:
 
 
 def tight(board: Board) -> None:
-    """Seconds and relative widths of the game."""
+    """Measure seconds and relative widths of the game."""
     wor, wr, must_ow = sampling.Wor(M), sampling.Wr(M), sampling.MustOW(500, M)
     cases = (
         ("wor", wor, N, SCALE, 100, 0.01, 10.0),
@@ -289,7 +290,7 @@ def tight(board: Board) -> None:
 
 
 def many(board: Board) -> None:
-    """A hundred deltas at once, against one of them."""
+    """Compare a hundred deltas at once with one of them."""
     deltas = np.geomspace(1e-8, 1e-3, 100)
     cases = (
         ("poisson", sampling.Poisson(0.01), None, 1.0),
@@ -313,7 +314,7 @@ def many(board: Board) -> None:
 
 
 def calibration(board: Board) -> None:
-    """Noise for a target, against one accounting."""
+    """Compare the search for the noise of a target with one accounting."""
     n, b, m, k, accuracy = board.sized((N, B, M, STEPS, 1e-3), (500, 20, 10, 10, 0.2))
     cases = (
         ("poisson", sampling.Poisson(0.02), 2.0),
@@ -344,9 +345,9 @@ def calibration(board: Board) -> None:
 
 
 def plans(board: Board) -> None:
-    """What is asked before a training: its shuffled epochs, noise for them, and all schemes; beside
-    dp-accounting's noise for Poisson samples of the same sizes. Curves at much noise, beside those
-    at little."""
+    """Time the questions asked before a training: its shuffled epochs, noise for them, and all
+    schemes; next to dp-accounting's noise for Poisson samples of the same sizes. Curves at much
+    noise, next to those at little."""
     n, m, epochs, accuracy = board.sized((60_000, 600, 10, 1e-3), (100, 10, 1, 0.2))
     target = {"epsilon": 2.0, "delta": 1e-5}
     theirs, noise = board.timed(lambda: peers.poisson_noise(m / n, n // m * epochs, **target), 1)
@@ -390,7 +391,7 @@ def plans(board: Board) -> None:
 
 
 def growth(board: Board) -> None:
-    """Cost against the number of grid points, and against k on a grid of the same size.
+    """Measure the cost against the number of grid points, and against k on a grid of the same size.
 
     All grids take turns, so that what else the machine does falls on all of them, and the best of
     several turns counts. Only the time of the program itself is taken: what the system needs to
@@ -436,7 +437,7 @@ def growth(board: Board) -> None:
 
 
 def start(board: Board) -> None:
-    """From nothing to an answer, on the command line."""
+    """Time the start, from nothing to an answer, on the command line."""
     wor = ["--n", str(N), "--m", str(M), "--noise-multiplier", str(SCALE)]
     asked = (
         ("poisson", ["--rate", ".01", "--noise-multiplier", "1"], 1.0),

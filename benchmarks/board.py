@@ -1,4 +1,5 @@
-"""Where lines of the benchmark are printed, each beside the bound that it is meant to keep."""
+"""A board that prints the lines of the benchmark, each next to the bound that it is meant to
+keep."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ class Board:
         self.short, self.kept = short, True
 
     def line(self, what: str, ours: float, peer: str, theirs: float, *, at_most: float) -> None:
-        """`ours` and `theirs` in seconds; the ratio ours / theirs must be at most `at_most`."""
+        """Print a line of `ours` and `theirs` in seconds; the ratio ours / theirs must be at most
+        `at_most`."""
         # a clock that ticks slowly may see nothing of a short piece of work
         ratio = ours / theirs if theirs else float("nan")
         print(
@@ -32,7 +34,7 @@ class Board:
         )
 
     def verdict(self, what: str, words: str, value: float, at_most: float) -> None:
-        """One line that is not a ratio of times."""
+        """Print a line that is not a ratio of times."""
         print(
             f"{what:<74} {words}  bound {at_most:g}  {self._judged(value <= at_most)}", flush=True
         )
@@ -40,7 +42,7 @@ class Board:
     def width(
         self, what: str, low: float, high: float, *, at_most: float, relative: bool = False
     ) -> None:
-        """One line on the distance of the ends of an answer."""
+        """Print a line on the distance of the ends of an answer."""
         gap = (high - low) / high if relative else high - low
         words = f"{'relative ' if relative else ''}width {gap:.2e}"
         self.verdict(f"{what} [{low:.7g}, {high:.7g}]", words, gap, at_most)
@@ -52,20 +54,20 @@ class Board:
         return "kept" if good else "BROKEN"
 
     def sized(self, whole: T, short: T) -> T:
-        """The size of a piece of work."""
+        """Return the size of a piece of work."""
         return short if self.short else whole
 
     def best(
         self, work: Callable[[], object], repeats: int, clock: Clock = time.process_time
     ) -> float:
-        """Shortest of several runs, in seconds of the processor or of another clock."""
+        """Return the shortest of several runs, in seconds of the processor or of another clock."""
         return self.timed(work, repeats, clock)[0]
 
     def timed(
         self, work: Callable[[], T], repeats: int = 1, clock: Clock = time.process_time
     ) -> tuple[float, T]:
-        """Shortest of several runs, in seconds of the processor or of another clock, and the answer
-        of the last."""
+        """Return the shortest of several runs, in seconds of the processor or of another clock, and
+        the answer of the last."""
         times = []
         for _ in range(self.sized(repeats, 1)):
             begin = clock()

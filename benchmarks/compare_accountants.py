@@ -41,7 +41,7 @@ OPACUS_ORDERS = [*(1 + x / 10 for x in range(1, 100)), *range(12, 64)]
 
 
 def ours(question: str) -> str:
-    """The two ends that the command line gives, rounded outwards."""
+    """Return the two ends that the command line gives, rounded outwards."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         status = dpsub([*COMMAND.split(), *question.split(), "--json"])
@@ -52,7 +52,7 @@ def ours(question: str) -> str:
 
 
 def privacy_loss(question: str) -> str:
-    """dp-accounting by privacy loss distributions, pessimistic."""
+    """Return epsilon of dp-accounting by privacy loss distributions, pessimistic."""
     import dp_accounting
     from dp_accounting import pld
 
@@ -62,14 +62,15 @@ def privacy_loss(question: str) -> str:
 
 
 def renyi(question: str) -> str:
-    """dp-accounting by Rényi divergences at the orders of Opacus, which uses the same formula."""
+    """Return epsilon of dp-accounting by Rényi divergences at the orders of Opacus, which uses the
+    same formula."""
     from dp_accounting import rdp
 
     return "-" if "substitute" in question else _asked(rdp.RdpAccountant(OPACUS_ORDERS), question)
 
 
 def prv(question: str) -> str:
-    """prv-accountant: lower bound, estimate and upper bound."""
+    """Return prv-accountant's lower bound, estimate and upper bound."""
     from prv_accountant import PoissonSubsampledGaussianMechanism, PRVAccountant
 
     if "substitute" in question:
@@ -108,7 +109,7 @@ def _asked(accountant: Any, question: str) -> str:
 
 
 def row(name: str) -> str:
-    """The line of the table for one accountant."""
+    """Return the line of the table for one accountant."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return (

@@ -1,5 +1,5 @@
-"""Exact losses of sampling designs against a direct linear programme at the largest size that this
-still solves."""
+"""Compare exact losses of sampling designs with a direct linear programme at the largest size that
+this still solves."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LIMIT = 2.0  # seconds for one exact loss
 
 
 def designs(board: Board) -> None:
-    """Randomised sizes at n = 10^5 and 10^4 clusters, each below two seconds; the programme on far
-    smaller frames."""
+    """Time randomised sizes at n = 10^5 and 10^4 clusters, each below two seconds; the programme on
+    far smaller frames."""
     n, count = board.sized((10**5, 10**4), (10**3, 2000))
     for epsilon in (EPSILON, 1.0):
         law = log_normal_sizes(n, n // 2, n / 250)

@@ -1,5 +1,5 @@
-"""From measured pieces to 10^7 cells on 1000 cores: what each piece would take, and which one gives
-way first.
+"""Extrapolate from measured pieces to 10^7 cells on 1000 cores: the cost of each piece, and which
+one gives way first.
 
 python benchmarks/extrapolation.py            (some minutes; prints the tables of docs/scaling.md)
 """
@@ -91,7 +91,7 @@ def files(folder: Path, count: int = 200) -> float:
 
 
 def pieces(folder: Path) -> tuple[dict[str, Piece], float]:
-    """Measure."""
+    """Measure all pieces."""
     planned = [(cells, *scale.planning(folder, cells)) for cells in (20_000, 100_000)]
     stores = {
         cells: scale.made_up(folder / f"store-{cells}", cells, 25, cells // 50)

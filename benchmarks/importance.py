@@ -1,4 +1,4 @@
-"""Optimal weights of a million records and DP-Lloyd on half a million, against limits and other
+"""Compare optimal weights of a million records and DP-Lloyd on half a million with limits and other
 packages."""
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dpsub.importance.weights import optimal_weights
 
 WEIGHTS, ROWS, COLUMNS, CLUSTERS, ROUNDS = 10**6, 500_000, 90, 25, 10
 WEIGHTS_LIMIT, RUN_LIMIT = 0.5, 4.0  # seconds of one core
-MEMORY_LIMIT = 1.5  # of the data
+MEMORY_LIMIT = 1.5  # times the memory of the data
 
 
 def _bisected(slopes: np.ndarray, target: float) -> np.ndarray:
-    """Optimal weights by halving until no double is left between the ends."""
+    """Optimal weights, found by halving until no double is left between the ends."""
 
     def feasible(w: np.ndarray) -> np.ndarray:
         return np.asarray(log_expm1(slopes * w) - np.log(w) <= log_expm1(target))
@@ -38,7 +38,7 @@ def _bisected(slopes: np.ndarray, target: float) -> np.ndarray:
 
 
 def importance(board: Board, *, quick: bool) -> None:
-    """Weights, one complete run, one round against peers, and the row-by-row loop."""
+    """Time weights, one complete run, one round against peers, and the row-by-row loop."""
     count, rows, looped = board.sized((WEIGHTS, ROWS, 20_000), (10**4, 2000, 500))
     rng = np.random.default_rng(0)
     slopes = rng.uniform(0.01, 3.0, count)
@@ -86,7 +86,7 @@ def importance(board: Board, *, quick: bool) -> None:
         lambda: lloyd.run_full(points, once, start, np.random.default_rng(1))
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it has not converged after one round, as is meant
+        warnings.simplefilter("ignore")  # one round is meant not to converge
         theirs, peer = board.timed(
             lambda: KMeans(
                 CLUSTERS, init=points[:CLUSTERS], n_init=1, max_iter=1, algorithm="lloyd", tol=0
@@ -125,14 +125,15 @@ def _against_diffprivlib(
     *,
     quick: bool,
 ) -> None:
-    """Its k-means chooses its own number of rounds, from two to seven: seconds are per round."""
+    """Compare with diffprivlib, whose k-means chooses its own number of rounds, from two to seven:
+    seconds are per round."""
     if quick:
         print("  diffprivlib is not compared (--quick)", flush=True)
         return
     from sklearn.tree import _tree
 
     for name, kind in {"DOUBLE": np.float64, "DTYPE": np.float32}.items():
-        # newer scikit-learn has dropped names that its forests import, its k-means not
+        # newer scikit-learn lacks names that diffprivlib's forests import, but not its k-means
         if not hasattr(_tree, name):
             setattr(_tree, name, kind)
     from diffprivlib.models import KMeans as PrivateKMeans

@@ -1,5 +1,5 @@
-"""Training per gradient against scikit-learn's SGD and loops over records; how it grows, and its
-memory."""
+"""Compare training per gradient with scikit-learn's SGD and loops over records; measure how it
+grows, and its memory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _trained(
     seeds: int = 1,
     candidates: int = 1,
 ) -> np.ndarray:
-    """Several seeds, each with candidates of the learning rate, with noise."""
+    """Train several seeds, each with candidates of the learning rate, with noise."""
     rngs = [np.random.default_rng(seed) for seed in range(seeds)]
     initial = np.repeat(model.initial(rngs[0])[None], seeds * candidates, axis=0)
     rates = np.tile(np.linspace(0.1, 1, candidates), seeds)
@@ -64,7 +64,7 @@ def _trained(
 
 
 def learning(board: Board) -> None:
-    """All lines; seconds are per gradient of a record."""
+    """Print all lines; seconds are per gradient of a record."""
     x, y = _data()
     for m in (20, 100, 1000):
         block = _drawn(N, m, STEPS)
@@ -111,7 +111,7 @@ def learning(board: Board) -> None:
 
 
 def _partial_fits(x: np.ndarray, y: np.ndarray, block: Samples) -> None:
-    """Not clipped and without noise: less than is asked of ours."""
+    """Train with scikit-learn, without clipping or noise: less than is asked of ours."""
     peer, classes = (
         SGDClassifier(loss="log_loss", alpha=0.0, learning_rate="constant", eta0=0.1),
         np.arange(2),
@@ -122,7 +122,8 @@ def _partial_fits(x: np.ndarray, y: np.ndarray, block: Samples) -> None:
 
 
 def _growth(board: Board, x: np.ndarray, y: np.ndarray) -> None:
-    """No faster than linear in batch and steps; memory does not grow with steps."""
+    """Check that time grows no faster than linearly in batch and steps, and that memory does not
+    grow with steps."""
     model = MODELS["logistic"]
     cost = {}
     for m in (100, 1000, 10_000):

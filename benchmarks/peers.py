@@ -1,8 +1,8 @@
-"""Other accountants, asked the questions that this package answers.
+"""Ask other accountants the questions that this package answers.
 
 dp-accounting gives an upper bound by connecting the dots and a lower one by rounding;
 prv-accountant an interval. Pairs that they lack are fed to them by their public interfaces, with
-profiles and laws computed here and not by this package, so that the tests compare two roads.
+profiles and laws computed here and not by this package, so that the tests compare two computations.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOST_LOSS = 60.0
 def gaussian_upper(
     s: float, q: float, step: float = STEP, *, replace: bool = False
 ) -> pld.PrivacyLossDistribution:
-    """dp-accounting's upper bound of Poisson sampling at rate q with Gaussian noise."""
+    """Return dp-accounting's upper bound of Poisson sampling at rate q with Gaussian noise."""
     return pld.from_gaussian_mechanism(
         s,
         value_discretization_interval=step,
@@ -53,7 +53,8 @@ def gaussian_upper(
 def ends_of(
     kinds: list[tuple[float, float, int]], delta: float, *, replace: bool = False
 ) -> tuple[float, float]:
-    """dp-accounting's two bounds of epsilon for steps of several kinds: noise, rate, number."""
+    """Return dp-accounting's two bounds of epsilon for steps of several kinds: noise, rate,
+    number."""
     low, high = (
         reduce(
             lambda one, other: one.compose(other),
@@ -67,15 +68,16 @@ def ends_of(
 def upper_without_replacement(
     n: int, m: int, s: float, k: int, delta: float
 ) -> tuple[float, float]:
-    """dp-accounting's Renyi bound for samples without replacement, a record replaced: an upper end
-    alone. Replacing a record moves a sum by 2 C, so that the noise is s / 2 in its units."""
+    """Return dp-accounting's Renyi bound for samples without replacement, a record replaced: an
+    upper end alone. Replacing a record moves a sum by 2 C, so that the noise is s / 2 in its
+    units."""
     step = SampledWithoutReplacementDpEvent(n, m, GaussianDpEvent(s / 2))
     accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
     return math.nan, float(accountant.compose(step, k).get_epsilon(delta))
 
 
 def poisson_noise(q: float, k: int, *, epsilon: float, delta: float) -> float:
-    """dp-accounting's noise multiplier for k Poisson samples at rate q."""
+    """Return dp-accounting's noise multiplier for k Poisson samples at rate q."""
     noise = calibrate_dp_mechanism(
         PLDAccountant,
         lambda s: SelfComposedDpEvent(PoissonSampledDpEvent(q, GaussianDpEvent(s)), k),
@@ -89,7 +91,7 @@ def poisson_noise(q: float, k: int, *, epsilon: float, delta: float) -> float:
 def gaussian_lower(
     s: float, q: float, step: float = STEP, *, replace: bool = False
 ) -> pld.PrivacyLossDistribution:
-    """dp-accounting's lower bound of the same."""
+    """Return dp-accounting's lower bound of Poisson sampling at rate q with Gaussian noise."""
     return pld.from_gaussian_mechanism(
         s,
         pessimistic_estimate=False,
@@ -103,7 +105,7 @@ def gaussian_lower(
 def laplace(
     b: float, q: float, step: float = STEP, *, upper: bool = True
 ) -> pld.PrivacyLossDistribution:
-    """dp-accounting's bound of Poisson sampling with Laplace noise."""
+    """Return dp-accounting's bound of Poisson sampling with Laplace noise."""
     return pld.from_laplace_mechanism(
         b,
         pessimistic_estimate=upper,
@@ -116,7 +118,7 @@ def laplace(
 def one_sided_mixture(
     s: float, counts: np.ndarray, weights: np.ndarray, step: float = STEP, *, upper: bool = True
 ) -> pld.PrivacyLossDistribution:
-    """dp-accounting's bound of sum_l w_l N(l, s^2) against N(0, s^2), both directions."""
+    """Return dp-accounting's bound of sum_l w_l N(l, s^2) against N(0, s^2), both directions."""
     return pld.from_mixture_gaussian_mechanism(
         s,
         [float(count) for count in counts],
@@ -130,8 +132,8 @@ def one_sided_mixture(
 def cut_upper(
     n: int, q: float, most: int, s: float, step: float = STEP
 ) -> pld.PrivacyLossDistribution:
-    """dp-accounting's upper bound of Poisson samples of n records, cut to `most`, a record added or
-    removed."""
+    """Return dp-accounting's upper bound of Poisson samples of n records, cut to `most`, a record
+    added or removed."""
     return pld.from_truncated_subsampled_gaussian_mechanism(
         n, q, most, s, value_discretization_interval=step
     )
@@ -140,7 +142,7 @@ def cut_upper(
 def self_dual_upper(
     profile: Callable[[np.ndarray], np.ndarray], step: float, last: float
 ) -> pld_pmf.PLDPmf:
-    """dp-accounting's connected dots of H(a) = 1 - a + a H(1/a), given at log orders in [0,
+    """Return dp-accounting's connected dots of H(a) = 1 - a + a H(1/a), given at log orders in [0,
     last]."""
     size = math.ceil(last / step)
     x = np.arange(size + 1) * step
@@ -151,7 +153,7 @@ def self_dual_upper(
 
 
 def without_replacement_profile(q: float, s: float) -> Callable[[np.ndarray], np.ndarray]:
-    """q G(1 + (a - 1) / q, 2 / s), which substitution attains under sampling without
+    """Return q G(1 + (a - 1) / q, 2 / s), which substitution attains under sampling without
     replacement."""
 
     def profile(x: np.ndarray) -> np.ndarray:
@@ -164,7 +166,7 @@ def without_replacement_profile(q: float, s: float) -> Callable[[np.ndarray], np
 
 
 class MirroredMixture(PrivacyRandomVariable):
-    """The loss of sum_l w_l N(l, s^2) against its mirror image, tabulated, as a variable of
+    """Loss of sum_l w_l N(l, s^2) against its mirror image, tabulated, as a variable of
     prv-accountant.
 
     Attributes
@@ -187,7 +189,7 @@ class MirroredMixture(PrivacyRandomVariable):
         self.table = self.loss(self.nodes)
 
     def log_density(self, t: np.ndarray) -> np.ndarray:
-        """log of the mixture's density, up to a term that the mirror image shares."""
+        """Return the log of the mixture's density, up to a term that the mirror image shares."""
         tilted = np.log(self.weights) - 0.5 * (self.counts / self.scale) ** 2
         return np.asarray(
             logsumexp(tilted + np.multiply.outer(t, self.counts) / self.scale**2, axis=-1)
@@ -197,7 +199,7 @@ class MirroredMixture(PrivacyRandomVariable):
         return self.log_density(t) - self.log_density(-t)
 
     def place(self, x: np.ndarray, newton: int) -> np.ndarray:
-        """Where the loss is x: interpolated, then improved by Newton's method."""
+        """Return the place where the loss is x: interpolated, then improved by Newton's method."""
         size = np.abs(np.asarray(x, dtype=float))
         t = np.interp(size, self.table, self.nodes)
         h = self.nodes[1]
@@ -217,17 +219,17 @@ class MirroredMixture(PrivacyRandomVariable):
         )
 
     def cdf(self, t: np.ndarray) -> np.ndarray:
-        """P(loss <= t), as prv-accountant asks for it."""
+        """Return P(loss <= t), as prv-accountant asks for it."""
         return 1 - self.mass_above(self.place(np.asarray(t, dtype=float), 0))
 
     def profile(self, x: np.ndarray) -> np.ndarray:
-        """H at log orders x >= 0: the best half-line, whose end need not be exact."""
+        """Return H at log orders x >= 0: the best half-line, whose end need not be exact."""
         t = self.place(x, 2)
         return np.maximum(self.mass_above(t) - np.exp(x) * self.mirrored_above(t), 0.0)
 
 
 def interval_poisson(q: float, s: float, k: int, delta: float, error: float) -> tuple[float, float]:
-    """prv-accountant's interval of epsilon for Poisson sampling."""
+    """Return prv-accountant's interval of epsilon for Poisson sampling."""
     variable = PoissonSubsampledGaussianMechanism(sampling_probability=q, noise_multiplier=s)
     accountant = PRVAccountant(
         variable, eps_error=error, delta_error=delta / 1000, max_self_compositions=k
@@ -239,10 +241,10 @@ def interval_poisson(q: float, s: float, k: int, delta: float, error: float) -> 
 def interval_mixture(
     variable: MirroredMixture, k: int, epsilon: float, error: float, delta_error: float, most: float
 ) -> tuple[float, float]:
-    """prv-accountant's interval of delta for a mirrored mixture, all losses and sums below
+    """Return prv-accountant's interval of delta for a mirrored mixture, all losses and sums below
     `most`."""
     with warnings.catch_warnings():
-        # it says that it believes what it is told
+        # prv-accountant warns that it takes the given bound on trust
         warnings.simplefilter("ignore")
         accountant = PRVAccountant(
             variable,
@@ -258,8 +260,8 @@ def interval_mixture(
 def interval_allocation(
     t: int, *, noise_multiplier: float, epochs: int, delta: float, width: float
 ) -> tuple[float, float]:
-    """PLD_accounting's interval of epsilon for random allocation, at its own accuracy, a tenth of
-    epsilon."""
+    """Return PLD_accounting's interval of epsilon for random allocation, at its own accuracy, a
+    tenth of epsilon."""
     from PLD_accounting import gaussian_allocation_epsilon_range
 
     high, low = gaussian_allocation_epsilon_range(
@@ -271,8 +273,8 @@ def interval_allocation(
 def upper_allocation(
     t: int, k: int, noise_multiplier: float, epochs: int, delta: float
 ) -> tuple[float, float]:
-    """random-allocation's best upper bound of epsilon for k of t; its lower bounds are those of one
-    epoch and k = 1 alone."""
+    """Return random-allocation's best upper bound of epsilon for k of t; its lower bounds are those
+    of one epoch and k = 1 alone."""
     from random_allocation.comparisons.structs import PrivacyParams, SchemeConfig
     from random_allocation.random_allocation_scheme.combined import allocation_epsilon_combined
 
@@ -286,8 +288,8 @@ def upper_allocation(
 def drawn_allocation(
     t: int, k: int, noise_multiplier: float, delta: float, n_drawn: int
 ) -> tuple[float, float]:
-    """A Monte Carlo interval of epsilon for k of t in one epoch, one record more against one less:
-    two standard deviations to either side.
+    """Return a Monte Carlo interval of epsilon for k of t in one epoch, one record more against one
+    less: two standard deviations to either side.
 
     At each of its steps the record is drawn of one of several sizes, so that the rare large losses
     are seen, and outputs are weighted by the ratio of the densities.
@@ -318,8 +320,9 @@ def drawn_allocation(
 def _log_mean_product(
     z: np.ndarray, sizes: np.ndarray, chances: np.ndarray, k: int, s: float
 ) -> np.ndarray:
-    """Logarithm of the mean, over the k-subsets of the rows, of products of the likelihood ratios
-    of a record whose size is drawn at each step: elementary symmetric polynomials."""
+    """Return the logarithm of the mean, over the k-subsets of the rows, of products of the
+    likelihood ratios of a record whose size is drawn at each step: elementary symmetric
+    polynomials."""
     means = [np.ones(z.shape[1]), *(np.zeros(z.shape[1]) for _ in range(k))]
     for place, row in enumerate(z, start=1):
         ratio = np.zeros(row.size)

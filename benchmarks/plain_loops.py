@@ -1,8 +1,7 @@
-"""The plain implementations that the vectorised ones are measured against: one subset, one record
-at a time.
+"""Plain implementations that the vectorised ones are measured against: one subset, one record at a
+time.
 
-They take the same draws, so the tests also use them as the second road: both must give the same
-numbers.
+They take the same draws and must give the same numbers, so the tests use them as well.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dpsub.sampling.frame import Samples
 
 
 def subset_statistics(x: np.ndarray, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of each subset, from its records written out one by one."""
+    """Return mean and variance of each subset, from its records written out one by one."""
     means, variances = [], []
     for i in range(samples.n_subsets):
         sample = samples[i]
@@ -35,7 +34,7 @@ def linear_regression_path(
     learning_rate: float,
     divisor: float | None = None,
 ) -> np.ndarray:
-    """DP-SGD on the squared error, as MUST's Algorithm 2 reads: a gradient for each record of a
+    """Run DP-SGD on the squared error, as in MUST's Algorithm 2: a gradient for each record of a
     batch, clipped, summed.
 
     Shapes: x (n, p), y (n,), noise (T, p); returns the iterates, (T, p).
@@ -59,7 +58,7 @@ def linear_regression_path(
 
 
 def example_gradient(model: Model, parameters: np.ndarray, x: np.ndarray, y: float) -> np.ndarray:
-    """Gradient of one record's loss, written out layer by layer, shape (p,)."""
+    """Return the gradient of one record's loss, written out layer by layer, shape (p,)."""
     match model:
         case Linear():
             return np.asarray(2 * x * (x @ parameters - y))
@@ -97,8 +96,8 @@ def private_descent(
     learning_rate: float,
     divisor: float,
 ) -> np.ndarray:
-    """DP-SGD with an explicit gradient of each record, clipped; noise (T, p) on the sum; the last
-    parameters, (p,)."""
+    """Run DP-SGD with an explicit gradient of each record, clipped; noise (T, p) on the sum; return
+    the last parameters, (p,)."""
     parameters = np.array(initial, dtype=float)
     for t in range(samples.n_subsets):
         total = np.zeros(len(parameters)) if noise is None else noise[t].copy()

@@ -1,4 +1,4 @@
-"""Practical questions, beside the packages that can answer them.
+"""Ask practical questions, of this package and of the others that can answer them.
 
 Ours is asked for the width of each peer's answer, so that the seconds of one line are those of
 answers that are equally sharp, or ours sharper. Where a peer gives an upper bound alone, its width
@@ -32,7 +32,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Question:
-    """One question: how this package is asked for an answer of some width, and its peers."""
+    """A question: how this package is asked for an answer of some width, and its peers."""
 
     name: str
     ask: Callable[[float | None], dpsub.Account]
@@ -40,7 +40,7 @@ class Question:
 
 
 def questions(board: Board) -> None:
-    """All questions, each with the peers that are installed."""
+    """Time all questions, each with the peers that are installed."""
     for question in asked(board):
         known = question.ask(None)
         for peer in question.peers:
@@ -59,7 +59,7 @@ def questions(board: Board) -> None:
 
 
 def asked(board: Board) -> Iterator[Question]:
-    """The questions: a training of thirty epochs, its batches drawn in several ways."""
+    """Return the questions: a training of thirty epochs, its batches drawn in several ways."""
     n, m, epochs, noise = board.sized((50_000, 512, 30, 1.0), (1000, 50, 1, 2.0))
     rate, steps = m / n, epochs * n // m
     sampled = {"noise_multiplier": noise, "steps": steps, "delta": DELTA}
@@ -90,7 +90,7 @@ def asked(board: Board) -> Iterator[Question]:
         ),
     )
 
-    # a record is in one step of each epoch, which all know
+    # a record is in one step of each epoch, and all know which
     yield Question(
         f"deterministic batches, {epochs} epochs",
         lambda width: dpsub.account(

@@ -1,8 +1,8 @@
-"""How fast recycled releases are accounted for, beside dp-accounting's connected dots of the same
-profile.
+"""Compare the speed of accounting for recycled releases with that of dp-accounting's connected dots
+of the same profile.
 
-Ours is two-sided; theirs is the upper side alone, at the step that library takes by itself and,
-beside it, at one ten times as wide.
+Ours is two-sided; theirs is the upper side alone, at the step that library takes by itself and at
+one ten times as wide.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ CASES = (
         0.3,
     ),
 )
-"""What, the recycler, an epsilon, and the largest log order given to dp-accounting."""
+"""A name, the recycler, an epsilon, and the largest log order given to dp-accounting."""
 
 
 def recycling(board: Board) -> None:
-    """Compositions, and the search for the best recycler."""
+    """Time compositions, and the search for the best recycler."""
     compositions(board)
     families: tuple[Family, ...] = (GaussianKernel, LaplaceKernel)
     for family in families:
@@ -49,7 +49,7 @@ def recycling(board: Board) -> None:
 
 
 def compositions(board: Board) -> None:
-    """delta of a thousand releases, both ends within one per cent."""
+    """Time delta of a thousand releases, both ends within one per cent."""
     for what, law, epsilon, last in CASES:
         seconds, found = board.timed(
             lambda law=law, e=epsilon: account(law, RELEASES, epsilon=e, width=1e-2), 5
@@ -70,7 +70,7 @@ def compositions(board: Board) -> None:
 
 
 def dots(law: Recycled, step: float, epsilon: float, last: float) -> float:
-    """dp-accounting's upper bound from our exact profile."""
+    """Return dp-accounting's upper bound from our exact profile."""
     profile = RecycledProfile(law)
     found = peers.self_dual_upper(lambda order: profile.bounds(order)[1], step, last)
     return float(found.self_compose(RELEASES).get_delta_for_epsilon(epsilon))

@@ -37,7 +37,7 @@ CLOCK = time.perf_counter
 
 
 def draws(board: Board) -> None:
-    """Draws of one subset, against NumPy's own index draws for the same number of indices."""
+    """Time draws of one subset, against NumPy's own index draws for the same number of indices."""
     for n, b, m in SIZES:
         rng = np.random.default_rng(0)
         frame = Frame(n)
@@ -92,7 +92,7 @@ def draws(board: Board) -> None:
 
 
 def growth(board: Board) -> None:
-    """The cost of a draw must not grow with the frame."""
+    """Check that the cost of a draw does not grow with the frame."""
     rng = np.random.default_rng(0)
     for name, kind in sampling.REGISTRY.members().items():
         cost = []
@@ -106,16 +106,16 @@ def growth(board: Board) -> None:
 
 
 def of_some_size(kind: type[base.Sampler], n: int) -> base.Sampler:
-    """A sampler of this kind with samples of about 300 of n records; one of its examples where no
-    sizes make one."""
+    """Return a sampler of this kind with samples of about 300 of n records, or one of its examples
+    where no sizes make one."""
     if not kind.sizes:
         return kind.examples()[0][0]
     return kind.of_sizes(n, **{**dict.fromkeys(kind.sizes, 300), "b": 500})
 
 
 def experiments(board: Board, config: dict) -> None:
-    """A complete variant of experiments 1 and 2, against loops over the same draws, where the paper
-    of these is there."""
+    """Time a complete variant of experiments 1 and 2, against loops over the same draws, where the
+    paper of these is there."""
     if not {"subset_statistics", "linear_regression"} <= set(REGISTRY.names()):
         return
     root = config["seed"]

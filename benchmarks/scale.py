@@ -1,5 +1,5 @@
-"""How sweeps scale: cells per second on one and two cores, the workflow's overhead, planning, and
-memory.
+"""Measure how sweeps scale: cells per second on one and two cores, the workflow's overhead,
+planning, and memory.
 
 Alone, with more sizes and the figures from which docs/scaling.md extrapolates:
     python benchmarks/scale.py
@@ -30,7 +30,7 @@ from dpsub.reproduce.packing import BASE_SECONDS, SweepCell, Work
 ROOT = Path(__file__).resolve().parents[1]
 RUNNER = ROOT / "workflow/scripts/run_sweep.py"
 EXPERIMENT = "distinct_draws"
-"""What is swept: cheap, and as large as its sizes say."""
+"""Experiment that is swept: cheap, and as large as its sizes say."""
 SAMPLERS = ["poisson", "wor", "wr", "must_ow", "must_ww"]
 LONG = 60.0  # seconds, the length of a job at which the overhead is judged
 
@@ -138,7 +138,8 @@ def in_jobs(folder: Path) -> list[float]:
 
 
 def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
-    """One sweep of ten jobs, a cell each, that compute for about `seconds`, on one core and on two.
+    """Measure one sweep of ten jobs, a cell each, that compute for about `seconds`, on one core and
+    on two.
 
     Their number is even: an odd job leaves one of two cores idle at the end, which says nothing of
     the workflow. Start and end of a run take some 6 s, whatever its length, in which nothing is
@@ -229,7 +230,7 @@ def planning(folder: Path, cells: int) -> tuple[float, float]:
 
 
 def scale(board: Board, *, seconds: float = 12.0) -> None:
-    """The lines of `make bench`."""
+    """Print the lines of `make bench`."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         efficiency(board, folder, seconds=seconds)
@@ -243,7 +244,7 @@ def scale(board: Board, *, seconds: float = 12.0) -> None:
         )
         for cells, found in ((few, small), (4 * few, large)):
             print(f"  summary of {25 * cells:,} records: {found[0]:.1f} s, {found[1]:.0f} MiB")
-        # as a line shows times, MiB stand in for seconds
+        # a line shows times: here MiB stand in for seconds
         what = f"memory of a summary of {100 * few:,} records"
         board.line(what, large[1], f"of {25 * few:,} records", small[1], at_most=1.25)
 

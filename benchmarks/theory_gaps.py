@@ -47,7 +47,7 @@ QUESTIONS: tuple[tuple[str, Any, int | None, dict[str, Any]], ...] = (
         {"noise_multiplier": 1.0, "epochs": 1, "adjacency": "substitute"},
     ),
 )
-"""What is asked, with Gaussian noise."""
+"""Questions, with Gaussian noise."""
 
 
 def main() -> None:
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def shown(end: float, rounding: str) -> str:
-    """An end with few digits, rounded to the side on which it stays true."""
+    """Return an end with few digits, rounded to the side on which it stays true."""
     return f"{Context(prec=DIGITS, rounding=rounding).create_decimal(repr(float(end))):f}"
 
 

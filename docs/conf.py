@@ -1,5 +1,5 @@
-"""How the site is built: `make docs`. Pages are Markdown; the reference is made from the docstrings
-of the package."""
+"""Configuration of the site, which `make docs` builds. Pages are Markdown; the reference is made
+from the docstrings of the package."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ extensions = [
 ]
 exclude_patterns = ["api/modules.rst"]
 myst_enable_extensions = ["dollarmath"]
-# formulas stand in the marks that forges read word for word, too: $`...`$ and fences of math
+# formulas also stand in marks whose content forges read word for word: $`...`$, fences of math
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 4
 html_math_renderer = "mathml"
@@ -122,7 +122,7 @@ INDEXED = {
     "### Add-one or replace-one": ["replace-one", "add-or-remove-one", "adjacency"],
     "# Coming from Opacus, dp-accounting, prv-accountant": ["Opacus"],
 }
-"""Words for which a search on the site finds a heading first; the tables of verdicts.md are
+"""Words for which a search on the site finds a heading first; the tables of verdicts.md add
 others."""
 
 ABOUT_COMMANDS = """\
@@ -132,7 +132,7 @@ after ``pip install .`` it is ``dpsub``."""
 SECTION = re.compile(r"-{3,}\s*")
 EMPHASIS = re.compile(r"(?<![\w*])\*[^\W_][^*]*\w\*(?![\w*])")
 LEFT_OVER = re.compile(r"[\\&$]")
-"""What stays in the text of a formula if a command in it is unknown."""
+"""Characters that stay in the text of a formula if a command in it is unknown."""
 WITH_LIMITS = {"∑", "∏", "sup", "inf", "max", "min", "lim"}
 TIGHT = {"|", "/"}
 CAPITALS = set("ΓΔΘΛΞΠΣΦΨΩ")
@@ -142,7 +142,7 @@ BREAKS = set("=≤≥<>≠∼→∈↦,;+−")
 """Operators after which a formula in a line of text may go on in the next line."""
 SIGNS, PRIMES, OPENING, CLOSING = set("+−"), set("′″‴"), set("([{"), set(")]}")
 NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'
-"""Pages in HTML go without it."""
+"""Attribute that pages in HTML go without."""
 
 
 def setup(app: Any) -> None:
@@ -184,7 +184,7 @@ def mathml(formula: str, of_its_own: bool) -> str:
     tex = formula.replace("{aligned}", "{split}").replace("\n", " ")
     try:
         found = ElementTree.fromstring(convert(tex).replace(NAMESPACE, ""))
-    except Exception as error:  # those of the converter have no base class of their own
+    except Exception as error:  # the converter's exceptions have no base class of their own
         raise ValueError(f"A formula must convert to MathML: {formula!r} does not.") from error
     if left := LEFT_OVER.search("".join(found.itertext())):
         message = f"A formula must have known commands: {formula!r} leaves {left[0]!r} as text."
@@ -227,7 +227,7 @@ def as_browsers_read(formula: Any) -> None:
 
 
 def space(row: Any) -> None:
-    """Set signs close to what they are of, and names apart from what follows them."""
+    """Set signs close to what they belong to, and names apart from what follows them."""
     inside = list(row)
     bars = 0
     row[:] = inside[:1]
@@ -287,7 +287,7 @@ def for_all_readers(
 
 
 def together(found: re.Match[str]) -> str:
-    """Keep a comma or a bracket on the line of the formula beside it."""
+    """Keep a comma or a bracket on the line of the formula next to it."""
     before, formula, after = found.groups()
     parts = formula.split("<wbr>")
     parts[0] = before + parts[0]

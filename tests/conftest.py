@@ -21,7 +21,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 settings.register_profile("dpsub", deadline=None, derandomize=True, database=None, max_examples=60)
 settings.load_profile("dpsub")
 
-# most tests are about the first bound, however much work it takes: tests of what comes after it ask
+# most tests are about the first bound, however much work it takes: tests of later bounds ask
 # with quick=False
 question.DEFAULT = replace(question.DEFAULT, effort=None, quick=True)
 parser_of_commands = cli.parser_of
@@ -44,7 +44,8 @@ _FIRST = (
     "tests/conformance/test_experiments.py",
     "tests/properties/test_same_twice.py",
 )
-"""What takes longest, or mostly waits for other programs, as do tests of papers in a browser."""
+"""Tests that take longest, or mostly wait for other programs, as do tests of papers in a
+browser."""
 _BROWSER = "/test_in_browser.py"
 _WHOLE_FILES = (
     "tests/browser/",
@@ -55,7 +56,7 @@ _WHOLE_FILES = (
     "tests/unit/",
     "tests/workflow/",
 )
-"""Their files share what is expensive to make; another worker would make it again."""
+"""Folders whose files share what is expensive to make; another worker would make it again."""
 
 
 _PAGES = (
@@ -64,7 +65,8 @@ _PAGES = (
     "tests/unit/test_found.py",
     "/report/test_report.py",
 )
-"""What these compute of pages is remembered in a process; the last is in the folder of a paper."""
+"""Files that remember in a process what they compute of pages; the last is in the folder of a
+paper."""
 
 
 @pytest.hookimpl(optionalhook=True)

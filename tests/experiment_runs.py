@@ -1,4 +1,5 @@
-"""Runs of experiments at the configured settings, and what the papers print of them."""
+"""Runs of experiments at the configured settings, for comparison with the numbers that papers
+print."""
 
 from __future__ import annotations
 

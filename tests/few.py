@@ -1,5 +1,4 @@
-"""Tables of cases of which `make test` tries some, `make test-rest` more and `make test-slow` the
-rest."""
+"""Tables of cases: `make test` tries some, `make test-rest` more and `make test-slow` the rest."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ _USUAL = 202647
 
 
 def seed() -> int:
-    """What the environment says, else always the same."""
+    """Return the seed that the environment sets, or else always the same one."""
     return int(os.environ.get(VARIABLE) or _USUAL)
 
 
 def replay(seed: int, what: str) -> str:
-    """What a failing case prints."""
+    """Return the line that a failing case prints."""
     return f"{what}; replay with {VARIABLE}={seed}"

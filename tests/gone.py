@@ -1,4 +1,4 @@
-"""Papers that have a page and have been taken away: what is made from all papers is then not
+"""Papers with a page whose folders have been removed: pages made from all papers are then not
 current."""
 
 from __future__ import annotations

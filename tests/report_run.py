@@ -32,7 +32,7 @@ class Made:
 
     @property
     def folder(self) -> Path:
-        """Where the pages are."""
+        """Folder of the pages."""
         return self.results / "report"
 
     def write(self, **changes: Any) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Every subsample of tiny data sets, enumerated: the truth that bounds are held against.
+"""Every subsample of tiny data sets, enumerated: the truth that bounds are compared with.
 
 A lower estimate of H_a is the sum over cells of (p - a q)_+: grouping outputs is post-processing,
 so it never exceeds the truth, and on fine cells it is the truth to many digits.
@@ -22,19 +22,19 @@ RECORDS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 
 
 def sample_counts(n: int, stages: Sequence[Stage]) -> tuple[np.ndarray, np.ndarray]:
-    """All count vectors of the n records, shape (k, n), and their probabilities, by walking through
-    the stages."""
+    """Return all count vectors of the n records, shape (k, n), and their probabilities, by walking
+    through the stages."""
     law = forward.law(stages, n)
     return np.array(list(law)), np.array([float(probability) for probability in law.values()])
 
 
 def stages(text: str) -> tuple[Stage, ...]:
-    """Stages from text such as `wor:3,wr:2,poisson:0.5`."""
+    """Return stages from text such as `wor:3,wr:2,poisson:0.5`."""
     return Multistage.of_text(text).stages
 
 
 def slot_chain(n: int, stages: Sequence[Stage]) -> Chain:
-    """The chain as the accountant's proofs take it."""
+    """Return the chain in the form of the accountant's proofs."""
     return Release(Multistage(stages), n, 1.0).chain()
 
 
@@ -47,7 +47,7 @@ def divergences(
     orders: np.ndarray,
     noise: str = "gaussian",
 ) -> np.ndarray:
-    """Lower estimates of H_a(M(data_i) || M(other_i)), shape (pairs, orders).
+    """Return lower estimates of H_a(M(data_i) || M(other_i)), shape (pairs, orders).
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def cell_masses(
     width: float,
     noise: str = "gaussian",
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Masses of the outputs on both data sets in cells of `width` noise scales, shape (pairs,
-    cells) each."""
+    """Return the masses of the outputs on both data sets in cells of `width` noise scales, shape
+    (pairs, cells) each."""
     largest = int(counts.sum(axis=1).max())
     values = np.arange(-2 * largest, 2 * largest + 1) / 2
     reach = largest + (8 if noise == "gaussian" else 16) * scale
@@ -86,7 +86,8 @@ def cell_masses(
 
 
 def _lattice(counts: np.ndarray, weights: np.ndarray, rows: np.ndarray, largest: int) -> np.ndarray:
-    """Probabilities of the sums -largest, ..., largest in steps of 1/2, shape (pairs, values)."""
+    """Return the probabilities of the sums -largest, ..., largest in steps of 1/2, shape (pairs,
+    values)."""
     places = np.rint(2 * (rows @ counts.T)).astype(int) + 2 * largest
     law = np.zeros((rows.shape[0], 4 * largest + 1))
     for index, row in enumerate(places):
@@ -95,8 +96,8 @@ def _lattice(counts: np.ndarray, weights: np.ndarray, rows: np.ndarray, largest:
 
 
 def both_sides(forward: Profile, backward: Profile, x: np.ndarray) -> np.ndarray:
-    """The bound at log orders of either sign, by the mirror H_a(P || Q) = 1 - a + a H_(1/a)(Q ||
-    P)."""
+    """Return the bound at log orders of either sign, by the mirror H_a(P || Q) = 1 - a + a
+    H_(1/a)(Q || P)."""
     sizes, place = np.unique(np.abs(x), return_inverse=True)
     a = np.exp(x)
     return np.where(x >= 0, forward(sizes)[place], 1 - a + a * backward(sizes)[place])
@@ -120,7 +121,7 @@ class Step:
 
 
 def two_steps(p: np.ndarray, q: np.ndarray, epsilons: tuple[float, ...]) -> np.ndarray:
-    """The largest H over first steps, with the best second step at every order, shape of
+    """Return the largest H over first steps, with the best second step at every order, shape of
     `epsilons`."""
     steps = [Step(one, other) for one, other in zip(p, q, strict=True)]
     result = np.zeros(len(epsilons))

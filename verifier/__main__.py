@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-# Where it is installed, its modules stand in a package's folder, and are found as they are here.
+# When installed, the modules lie in a package's folder; this finds them as in a clone.
 sys.path.insert(0, str(Path(__file__).parent))
 
 from certificate import judged
@@ -27,7 +27,8 @@ NOT_TOLD, NOT_ASKED = 4, 5
 
 
 class Parser(argparse.ArgumentParser):
-    """A command that is mistyped says nothing about a file: its status is none of a verdict."""
+    """Parser that exits with a status of its own for a mistyped command, which says nothing about a
+    file."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(NOT_ASKED, f"{self.format_usage()}{self.prog}: error: {message}\n")
@@ -53,8 +54,8 @@ def main() -> int:
 
 
 def is_told(lines: list[str]) -> bool:
-    """Whether a verdict could be written. One that nobody can read is none: neither is it verified,
-    nor refuted, as the status of a program that breaks would say."""
+    """Whether a verdict could be written. One that nobody can read has a status of its own, as that
+    of a program that breaks would say `refuted`."""
     if sys.stdout is None:
         return complain("it is closed")
     try:

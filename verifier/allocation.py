@@ -58,13 +58,14 @@ class Parted:
     left_q: arb
 
     def above(self, a) -> arb:
-        """What the ratios beyond the place contribute to C(a) where all of them exceed a; in any
+        """Contribution to C(a) of the ratios beyond the place where all of them exceed a; in any
         case no more than C(a).
         """
         return self.right_p - a * self.right_q
 
     def under(self, a) -> arb:
-        """Likewise those up to the place to D(a)."""
+        """Contribution to D(a) of the ratios up to the place where a exceeds all of them; in any
+        case no more than D(a)."""
         return a * self.left_q - self.left_p
 
 
@@ -82,16 +83,16 @@ class Ratios:
         self._left = [list(accumulate(each, initial=arb(0))) for each in (tilted, plain)]
 
     def parted(self, i: int) -> Parted:
-        """Between the ratios before the i-th one and those from it on."""
+        """Masses of the ratios from the i-th one on, and of those before it."""
         return Parted(*(each[i] for each in (*self._right, *self._left)))
 
     def beyond(self, a: float) -> Parted:
-        """At a: the ratios above a are beyond it."""
+        """Masses of the ratios above a, and of those up to a."""
         return self.parted(bisect_right(self.ratios, a))
 
     @property
     def everything(self) -> Parted:
-        """No ratio is beyond infinity."""
+        """Masses at a place that no ratio is beyond."""
         return self.parted(len(self.ratios))
 
     @property
@@ -136,7 +137,7 @@ class LogNormal:
 
 
 class Mean:
-    """w r + w' r' of two independent laws, w and w' their shares of the terms; pairs are not
+    """Law of w r + w' r' of two independent laws, w and w' their shares of the terms; pairs are not
     listed, but summed by runs.
     """
 
@@ -153,7 +154,7 @@ class Mean:
 
     @property
     def everything(self) -> Parted:
-        """No pair is beyond infinity."""
+        """Masses at a place that no pair is beyond."""
         p, q = self.one.everything.left_p, self.one.everything.left_q
         met = self.other.everything
         return Parted(
@@ -171,8 +172,8 @@ class Mean:
         ]
 
     def beyond(self, a: float) -> Parted:
-        """At a: down the first law, along the stairs that part the pairs, a run of ratios that meet
-        the same others at a time.
+        """Masses of the pairs above a, and of those up to a. The sum goes down the first law, along
+        the stairs that part the pairs, by runs of ratios that meet the same others.
         """
         border = self.terms * units(a)
         right_p = right_q = left_p = left_q = arb(0)
@@ -199,7 +200,7 @@ class Mean:
 
 
 def units(x: float) -> int:
-    """x exactly, so that pairs are compared without rounding."""
+    """Return x as a whole number of units, exactly, so that pairs are compared without rounding."""
     numerator, denominator = x.as_integer_ratio()
     return numerator << (UNITS - denominator.bit_length() + 1)
 
@@ -213,13 +214,14 @@ def largest(values: list[arb]) -> arb:
 
 
 def spend_on(new: Ratios, made, times: int) -> None:
-    """Of each ratio of the new law the stairs down one of the two that it is made from."""
+    """Count, for each ratio of the new law, the stairs down one of the two laws that it is made
+    from."""
     spend(times * len(new.ratios) * (2 * made.stairs + 1), "sums of likelihood ratios")
 
 
 def lacking(new: Ratios, made) -> arb:
-    """The largest C(a) of what `new` is made from, less that of `new`: with so much more lost it is
-    above."""
+    """Largest difference between C(a) of what `new` is made from and C(a) of `new`: with so much
+    more lost, `new` is above."""
     # At 0, at each ratio, and beyond the last one, where C is constant and what it has to be above
     # falls.
     spend_on(new, made, 1)
@@ -273,7 +275,7 @@ def below(new: Ratios, made, edges: list[float], side: str, negligible: arb) -> 
     spend_on(new, made, len(NUDGES))
     left = 0.0
     for i, (edge, right) in enumerate(zip([0.0, *edges], new.ratios, strict=True)):
-        piece = new.parted(i)  # its line holds from the ratio before the i-th one up to it
+        piece = new.parted(i)  # its line ends at the i-th ratio, and begins at the one before
         best, least_excess = arb(0), arb.pos_inf()
         for nudge in NUDGES:  # a pair may lie on the edge, up to the rounding of ratios
             event = made.beyond(edge * nudge)
@@ -298,7 +300,8 @@ def below(new: Ratios, made, edges: list[float], side: str, negligible: arb) -> 
 
 
 def ratio_below(may: arb, has: arb) -> arb:
-    """I <= 1 for which I has <= may, where has >= 0; 0, which bounds nothing, where there is none.
+    """Largest I <= 1 for which I has <= may is shown, where has >= 0; 0, which bounds nothing,
+    where there is none.
 
     Equal is below. No multiple of 0 is below a `may` that is negative, or perhaps negative: so 0 is
     compared as any other number is.
@@ -335,7 +338,7 @@ class Bounded:
 def read_sums(
     rows: list[dict], distance: arb, upper: bool, side: str, where: str, negligible: arb
 ) -> Bounded:
-    """Shows every law from the two that it is made from, the first one from the log-normal; `side`
+    """Bound every law by the two that it is made from, the first one by the log-normal law; `side`
     is C or D."""
     shown: list[Bounded] = []
     for place, row in enumerate(rows):
@@ -418,7 +421,7 @@ def allocated(release: Release) -> tuple[int, int]:
 
 
 def block_shortfall(case: Case) -> arb:
-    """The part's law against the sums of its block."""
+    """Shortfall of a part's law below the bound that the sums of its block give."""
     case.need(case.adjacency != "substitute", "add_remove or zero_out")
     case.need(not case.release.in_all_steps, "steps without the record")
     sums, distance = needed(case, "sums"), 1 / case.release.s
@@ -428,8 +431,8 @@ def block_shortfall(case: Case) -> arb:
 def sums_shortfall(
     law: Law, sums: list[dict], distance: arb, direction: str, negligible: arb
 ) -> arb:
-    """A law against H of one of as many steps as the sums have terms, in this direction and at all
-    orders a > 0; the record moves its step by `distance`, over the noise scale.
+    """Shortfall of a law below H of one of as many steps as the sums have terms, in this direction
+    and at all orders a > 0; the record moves its step by `distance`, over the noise scale.
     """
     is_forward = direction == "forward"
     shown = read_sums(sums, distance, True, "C" if is_forward else "D", direction, negligible)
@@ -441,13 +444,14 @@ def sums_shortfall(
 
 
 def needed(case: Case, entry: str) -> list | dict:
-    """What a part has to give unless the record is in all steps."""
+    """Entry of a part that must be there unless the record is in all steps."""
     case.need(entry in case.part, f"the entry {entry!r}")
     return case.part[entry]
 
 
 def are_blocks(t: int, k: int, rounds: int, parts: list[dict]) -> None:
-    """Theorem 27: t = k f + g, g blocks of f + 1 steps and k - g of f in each round."""
+    """Refuse parts that are not the blocks of Theorem 27: t = k f + g, g blocks of f + 1 steps and
+    k - g of f in each round."""
     size, left = divmod(t, k)
     expected = {size: (k - left) * rounds, size + 1: left * rounds}
     found = dict.fromkeys(expected, 0)
@@ -461,8 +465,8 @@ def are_blocks(t: int, k: int, rounds: int, parts: list[dict]) -> None:
 
 
 def in_all_steps(case: Case, apart: int) -> arb:
-    """A record in all steps of an epoch, `apart` from what is there without it: one Gaussian step
-    at sqrt(t) times the distance (F1)."""
+    """Shortfall for a record in all steps of an epoch, `apart` from what is there without it: one
+    Gaussian step at sqrt(t) times the distance (F1)."""
     t, _ = allocated(case.release)
     case.need(not {"sums", "block", "revealed"} & set(case.part), "no more than the law")
     distance = apart * arb(t).sqrt() / case.release.s
@@ -480,8 +484,8 @@ def theorem_27(case: Case) -> arb:
 
 
 def all_steps(case: Case) -> arb:
-    """The likelihood ratio of an epoch in which one of t steps is shifted and, on D', none (4.3 and
-    4.6; Theorem 26 (iii)).
+    """Excess of a law over the likelihood ratio of an epoch in which one of t steps is shifted and,
+    on D', none (4.3 and 4.6; Theorem 26 (iii)).
     """
     record, other, filler = neighbours(case)
     release = case.release

@@ -27,11 +27,11 @@ class Sums:
 
 
 def neighbours(case: Case) -> tuple[Fraction, Fraction, Fraction]:
-    """What the record contributes in D and in D' along u, and what all others do; a record that is
-    not there adds 0.
+    """Contributions along u of the record in D and in D', and of every other record; a record that
+    is not there adds 0.
 
-    The schema has seen to lengths of at most 1. Data sets that are no neighbours would have to have
-    a record where the relation has none, or the other way round.
+    The schema has bounded lengths by 1. Data sets that are no neighbours would have to have a
+    record where the relation has none, or the other way round.
     """
     data = case.part["data"]
     gone = data["other"] is None
@@ -45,7 +45,7 @@ def neighbours(case: Case) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def noiseless(case: Case) -> tuple[Sums, Sums]:
-    """The laws of the sum in direction u on D and on D' without its noise, up to one translation of
+    """Laws of the sum in direction u on D and on D' without its noise, up to one translation of
     both."""
     record, other, filler = neighbours(case)
     release, gone = case.release, case.part["data"]["other"] is None
@@ -73,10 +73,10 @@ def noiseless(case: Case) -> tuple[Sums, Sums]:
         fixed = stages[-1].kind != "poisson"
         slots = 1 if stages[0].kind == "poisson" else case.slots
         laws = [chain_counts(stages, slots, size, case.negligible) for size in sizes]
-    # of a step that holds all records the others are known, whatever they add
+    # in a step that holds all records the others are known, whatever they add
     if not fixed and filler != 0 and not release.in_one_step:
         raise NotCovered("fillers in a sample of random size")
-    taken = filler if fixed else 0  # whose place an occurrence takes
+    taken = filler if fixed else 0  # the contribution whose place an occurrence takes
     P: Weights = {}
     Q: Weights = {}
     for hits, chance in enumerate(laws[0].probabilities):
@@ -85,14 +85,15 @@ def noiseless(case: Case) -> tuple[Sums, Sums]:
         return Sums(P, laws[0].rest), Sums({Fraction(0): ONE}, ZERO)
     for hits, chance in enumerate(laws[1].probabilities):
         add(Q, hits * (other - taken), chance)
-    # what adds nothing is there for sure, whatever the numbers of occurrences that are left out
+    # a record that adds nothing leaves 0 for sure, even where numbers of occurrences are left out
     if other == taken:
         return Sums(P, laws[0].rest), Sums({Fraction(0): ONE}, ZERO)
     return Sums(P, laws[0].rest), Sums(Q, laws[1].rest)
 
 
 def holds_all(case: Case) -> None:
-    """An attack on groups in turn needs one that can hold all of the unit's records."""
+    """Refuse an attack under a cyclic schedule if none of its groups of records can hold all of the
+    unit's."""
     release, size = case.release, case.release.group
     if release.name == "cyclic_poisson" and size != 1:
         most = size if release.n is None else release.n // release.sampler["cycle"]
@@ -100,8 +101,9 @@ def holds_all(case: Case) -> None:
 
 
 def spread(release: Release) -> arb:
-    """How far what is known to be in the steps of an epoch moves them, in lengths of one record
-    (F1): one that is in all t steps, or as many of g as there is room for in each step of m."""
+    """Distance, in lengths of one record, by which what is known to be in the steps of an epoch
+    moves them (F1): a record that is in all t steps, or as many of g as there is room for in each
+    step of m."""
     if release.in_all_steps:
         return arb(release.sampler["t"]).sqrt()
     if release.name != "deterministic" or release.group == 1:
@@ -118,8 +120,8 @@ def add(weights: Weights, value: Fraction, chance: arb) -> None:
 def cut_sums(
     case: Case, record: Fraction, other: Fraction, filler: Fraction, gone: bool
 ) -> tuple[Sums, Sums]:
-    """Truncated Poisson (3.10): K' others are drawn; the record is kept with q where K' < B, else
-    with q B/(K' + 1)."""
+    """Laws of the sum of a truncated Poisson sample (3.10): K' others are drawn; the record is kept
+    with q where K' < B, else with q B/(K' + 1)."""
     sampler = case.release.sampler
     rate, most = probability(sampler["rate"], "rate"), sampler["max_batch"]
     _, kept, law = cut_sample(case.slots - 1, rate, most, case.negligible)

@@ -12,11 +12,11 @@ ZERO = arb(0)
 
 
 class Unreadable(Exception):  # noqa: N818 - an outcome
-    """The file is no certificate: what it says is not told in the one way that is read."""
+    """The file is no certificate, as its content does not have the one form that is read."""
 
 
 class Refuted(Exception):  # noqa: N818 - an outcome
-    """What the certificate claims does not follow from what it holds."""
+    """The certificate's claim does not follow from its content."""
 
 
 class NotCovered(Exception):  # noqa: N818 - an outcome
@@ -45,7 +45,8 @@ def larger(x: arb, y: arb) -> arb:
 
 
 def smaller(x: arb, y: arb) -> arb:
-    """Of two upper bounds, the one whose upper end is smaller; what is no number bounds nothing."""
+    """Of two upper bounds, the one whose upper end is smaller; a value that is no number bounds
+    nothing."""
     if y.is_nan():
         return x
     return x if x.upper() <= y.upper() else y

@@ -47,7 +47,7 @@ class Mixture:
     centres: list[Fraction]
     scale: float
     laplace: bool
-    rest: arb  # of all weights that are left out
+    rest: arb  # bound of the weights that are left out
 
     @classmethod
     def of(cls, sums: Sums, scale: float, *, laplace: bool) -> "Mixture":
@@ -62,7 +62,7 @@ class Mixture:
         return [(math.log(w), c) for w, c in likely if w > 0]
 
     def log_density(self, t: float) -> float:
-        """In floating point, less a constant: it only aims."""
+        """Log density in floating point, less a constant: it only aims."""
         if self.laplace:
             exponents = [w - abs(t - c) / self.scale for w, c in self._terms]
         else:
@@ -91,26 +91,26 @@ class Mixture:
 
     @property
     def mass(self) -> arb:
-        """All of it: below 1 where rare terms were left out."""
+        """Whole mass: below 1 where rare terms were left out."""
         return sum(self.weights, arb(0))
 
     def range(self, tail: float) -> tuple[float, float]:
-        """An interval outside of which the mass is about `tail` of all. Losses of Laplace noise are
+        """An interval that holds all but about `tail` of the mass. Losses of Laplace noise are
         constant beyond the outermost centres."""
         reach = 0.0 if self.laplace else math.sqrt(-2 * math.log(tail)) * self.scale
         return float(min(self.centres)) - reach, float(max(self.centres)) + reach
 
     @property
     def turns(self) -> list[float]:
-        """Where the loss may turn. Between neighbouring centres Laplace densities are of the form
-        A e^-t + D e^t, the ratio of two of which is monotone."""
+        """Places where the loss may turn. Between neighbouring centres Laplace densities are of the
+        form A e^-t + D e^t, and the ratio of two such forms is monotone."""
         return [float(c) for c in self.centres] if self.laplace else []
 
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest of `batches` independent Gaussian sums, one of which is about `shift` and the
-    others about 0 (section 4.3).
+    """The largest of `batches` independent Gaussian sums, one about `shift` and the others about 0
+    (section 4.3).
     """
 
     shift: Fraction
@@ -122,7 +122,7 @@ class Largest:
     terms = 1
 
     def log_density(self, t: float) -> float:
-        """In floating point, less a constant: it only aims."""
+        """Log density in floating point, less a constant: it only aims."""
         z, y = t / self.scale, (t - self.shift) / self.scale
         other, own = log_normal_below(z), log_normal_below(y)
         largest_is_own = (self.batches - 1) * other - y * y / 2
@@ -144,7 +144,7 @@ class Largest:
         return own - (1 - own) * ((self.batches - 1) * (-other).log1p()).expm1()
 
     def range(self, tail: float) -> tuple[float, float]:
-        """An interval outside of which the mass is at most about `tail` of all."""
+        """An interval that holds all but at most about `tail` of the mass."""
         reach = math.sqrt(-2 * math.log(tail / self.batches)) * self.scale
         return min(float(self.shift), 0.0) - reach, max(float(self.shift), 0.0) + reach
 
@@ -163,8 +163,8 @@ def log_normal_below(z: float) -> float:
 
 
 def crossings(first, second, step: float, reach: int, tail: float) -> list[float]:
-    """The edges of the cells: where the loss passes half-way points (i + 1/2) step, |i| <= reach,
-    and where it may turn."""
+    """Edges of the cells: where the loss passes half-way points (i + 1/2) step, |i| <= reach, and
+    where it may turn."""
     fits(reach, MOST_REACH, "grid points of a loss whose cells are sought")
     spend((NODES + 40 * reach) * (first.terms + second.terms), "places of losses")
 
@@ -206,8 +206,8 @@ def _crossing(loss, left: tuple[float, float], right: tuple[float, float], level
 
 
 def masses(law, edges: list[float]) -> list[arb]:
-    """Masses of the cells between the edges, the first and the last one without end: differences
-    of the smaller tail, as the radius of a ball about 1 is more than far cells hold."""
+    """Masses of the cells between the edges, where the first and the last cell have no outer end:
+    differences of the smaller tail, as the radius of a ball about 1 is more than far cells hold."""
     below = [arb(0), *(law.below(t) for t in edges)]
     # both are enclosures: which one is taken is a matter of sharpness
     turn = next((i for i, mass in enumerate(below) if 2 * mass > 1), len(below))
@@ -219,7 +219,7 @@ def masses(law, edges: list[float]) -> list[arb]:
 
 
 def rough_loss(p: arb, q: arb) -> float:
-    """Of a cell with these masses, in nats and floating point: it orders cells."""
+    """Loss of a cell with these masses, in nats and floating point: it orders cells."""
     return _rough_log(p.mid()) - _rough_log(q.mid())
 
 
@@ -228,29 +228,28 @@ def _rough_log(mass: arb) -> float:
 
 
 def by_loss(cells: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
-    """Those with the largest losses first."""
+    """Cells sorted by loss, the largest first."""
     return sorted(cells, key=lambda cell: rough_loss(*cell), reverse=True)
 
 
 class Events:
-    """Events, from none to all, of the first ones of some cells, whose losses fall, and what they
-    have under both laws.
+    """Unions of cells, from none to all, taken by falling loss, and their masses under both laws.
 
-    `unseen` bounds what the second law has in cells that are not listed, or more than is said in
-    those that are: it counts as if it were in every event.
+    `unseen` bounds the mass under the second law of cells that are not listed, and what the masses
+    of those that are listed may be short by: it counts as if it were in every event.
     """
 
     def __init__(self, cells: list[tuple[arb, arb]], unseen: arb):
         self._accept = list(accumulate((p for p, _ in cells), initial=arb(0)))
         charges = accumulate((q for _, q in cells), initial=unseen)
         self._charge = list(accumulate((charge.upper() for charge in charges), arb.max))
-        # what is no number would be taken for small where charges are looked up
+        # a charge that is no number would be taken for a small one
         if not self._charge[-1].is_finite():
             raise NotCovered("masses of cells that are no numbers")
 
     def attained(self, charge: arb) -> arb:
-        """What an event of mass at most `charge` under the second law has under the first, from
-        below: one of the events, and of the next larger one's last cell a random share."""
+        """Mass under the first law, from below, of an event of mass at most `charge` under the
+        second: one of the events, and a random share of the last cell of the next larger one."""
         charge = charge.lower()
         i = bisect_right(self._charge, charge)  # an event whose charge is equal is allowed
         if i == 0:  # not even what is unseen is: the empty event alone
@@ -262,8 +261,8 @@ class Events:
 
 
 def shared(charge: arb, inside: tuple[arb, arb], outside: tuple[arb, arb]) -> arb:
-    """What a random one of two events, each given by its two masses, has: the share of the larger
-    one is what the charge allows."""
+    """Mass under the first law of a random choice between two events, each given by its two masses:
+    the share of the larger one is what the charge allows."""
     accept, used = inside
     share = ((charge - used) / (outside[1] - used)).lower()
     return (accept + share * (outside[0] - accept)).lower()
@@ -271,7 +270,7 @@ def shared(charge: arb, inside: tuple[arb, arb], outside: tuple[arb, arb]) -> ar
 
 @dataclass(frozen=True)
 class Piece:
-    """A cell of one number: its ends, its masses under both laws, and its loss in steps."""
+    """Cell of one number: its ends, its masses under both laws, and its loss in steps."""
 
     left: float
     right: float
@@ -292,20 +291,20 @@ class Frontier(Events):
         cells = [Piece(*interval, p, q, rough_loss(p, q) / step) for interval, p, q in both]
         self._cells = sorted(cells, key=lambda cell: cell.loss, reverse=True)
         self._fallen = [-round(cell.loss) for cell in self._cells]
-        # what the second law has left out may be in any event
+        # mass that the second law has left out may be in any event
         super().__init__([(cell.p, cell.q) for cell in self._cells], second.rest.upper())
 
     def event(self, charge: arb, enough: arb) -> arb:
-        """What an event of mass at most `charge` under the second law has under the first, from
-        below: of whole cells, and where that is not enough with those at the border cut."""
+        """Mass under the first law, from below, of an event of mass at most `charge` under the
+        second: of whole cells and, where that is not enough, with those at the border cut."""
         value = self.attained(charge)
         if value + self._negligible >= enough:
             return value
         return arb.max(value, self.cut(charge, enough))
 
     def cut(self, charge: arb, enough: arb) -> arb:
-        """As `event`: all of the cells that round to a larger loss than those at the border, and of
-        these what lies above one loss."""
+        """As `event`, for the event of all cells that round to a larger loss than those at the
+        border, and of the part of these that lies above one loss."""
         charge = charge.lower()
         i = bisect_right(self._charge, charge)
         if not 0 < i < len(self._charge):
@@ -324,7 +323,7 @@ class Frontier(Events):
         if not outside[1] > charge:
             return outside[0].lower()
         for _ in range(HALVINGS):
-            # what is found lies between both: it is enough, or far from it, whatever it is
+            # the value found lies between both: it is enough, or far from it
             if inside[0] + self._negligible >= enough or outside[0] + self._far < enough:
                 break
             middle = (low + high) / 2
@@ -336,7 +335,8 @@ class Frontier(Events):
         return shared(charge, inside, outside)
 
     def _above(self, cell: Piece, loss: float) -> tuple[arb, arb]:
-        """The masses of what has a larger loss, which is monotone in a cell with two ends."""
+        """Masses of the part of a cell whose loss is larger; in a cell with two ends the loss is
+        monotone."""
         nothing = arb(0), arb(0)
         if math.isinf(cell.left) or math.isinf(cell.right):
             return (cell.p, cell.q) if cell.loss > loss else nothing
@@ -356,8 +356,8 @@ class Frontier(Events):
 
 
 def largest_step(case: Case) -> arb:
-    """The law of a part against events of the largest sum of a shuffled epoch; sums are translated
-    by what the fillers add.
+    """Excess of a part's law over events of the largest sum of a shuffled epoch; sums are
+    translated by what the fillers add.
     """
     release = case.release
     if release.name != "shuffle" or release.laplace or case.adjacency == "add_remove":

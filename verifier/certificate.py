@@ -1,4 +1,4 @@
-"""Proves each end of a certificate (docs/certificates.md) again, and says what came of it.
+"""Prove each end of a certificate (docs/certificates.md) again, and report the outcome.
 
 A false claim would have to get past one of these, in this order: the closed schema (`reading`), the
 rules of a question (`question`), `check_composition` (laws are composed as often as the question
@@ -60,7 +60,8 @@ VERIFIED, REFUTED, UNREADABLE, NOT_COVERED = 0, 1, 2, 3
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was looked at, in lines; what came of each end and of all, in lines; the exit status."""
+    """Outcome of a file: the statement of the file, in lines; the result for each end and for all,
+    in lines; the exit status."""
 
     statement: list[str]
     lines: list[str]
@@ -68,13 +69,13 @@ class Verdict:
 
 
 def verify(path: str, expected: str | None = None) -> tuple[list[str], int]:
-    """What came of each end and of all, and the exit status."""
+    """Lines with the result for each end and for all, and the exit status."""
     verdict = judged(path, expected)
     return verdict.lines, verdict.status
 
 
 def judged(path: str, expected: str | None = None) -> Verdict:
-    """Reads and proves a file; no file makes it fail."""
+    """Read and prove a file; no file makes it fail."""
     try:
         source = read_file(path)
     except Unreadable as error:
@@ -101,15 +102,15 @@ def judged(path: str, expected: str | None = None) -> Verdict:
 
 
 def check_claims(claim: dict[str, float | None]) -> None:
-    """No file holds what cannot be true, whatever its proofs are. Equal ends may both hold."""
+    """Refuse claims that cannot be true, whatever their proofs are. Equal ends may both hold."""
     lower, upper = claim["lower"], claim["upper"]
     if lower is not None and upper is not None and lower > upper:
         raise Refuted(f"the lower end {lower!r} is claimed above the upper end {upper!r}")
 
 
 def judged_ends(source: Source, question: Question) -> tuple[list[str], int]:
-    """`verified` takes at least one end that is claimed (the schema has seen to that), and a proof
-    of each that is."""
+    """Lines with the result for each end, and the status: `verified` takes at least one end that is
+    claimed (the schema has seen to that), and a proof of each that is."""
     lines, refuted, unknown, proved = [], [], [], 0
     for end, prove in (("upper", prove_upper), ("lower", prove_lower)):
         value = source.data["claim"][end]
@@ -141,7 +142,7 @@ def claim_of_end(question: Question, value: float) -> Claim:
 
 
 def proved_again(end: dict | NotCovered, claim: Claim, prove) -> str:
-    """The note of a proof. What fails on the way proves nothing, and refutes nothing either."""
+    """Note of a proof. What fails on the way proves nothing, and refutes nothing either."""
     if isinstance(end, NotCovered):
         raise end
     try:
@@ -179,7 +180,7 @@ def prove_upper(claim: Claim, upper: dict) -> str:
         places |= check_upper_parts(claim, parts, direction)
         check_composition(claim, parts, direction, shared, upper=True)
         delta, note = composed(claim, parts, direction, upper=True, shared=shared)
-        # At most: equal is enough. What is no number is no smaller.
+        # An upper end may be equal. What is no number is no smaller.
         if not delta <= claim.delta:
             raise Refuted(
                 f"{direction}: at epsilon {shown(claim.epsilon)} the composed profile is "
@@ -190,8 +191,8 @@ def prove_upper(claim: Claim, upper: dict) -> str:
 
 
 def check_upper_parts(claim: Claim, parts: list[dict], direction: str) -> set[str]:
-    """Each part's theorem is one about its release, and each release has one theorem; where they
-    stand."""
+    """Return the theorems of the parts, with the pages that prove them. Each part's theorem has to
+    be one about its release, and each release has one theorem."""
     places = set()
     theorem_of: dict[int, str] = {}
     for part in parts:
@@ -204,7 +205,7 @@ def check_upper_parts(claim: Claim, parts: list[dict], direction: str) -> set[st
             )
         if theorem_of.setdefault(part["release"], name) != name:
             raise Refuted(f"{direction}: release {part['release']} has parts of several theorems")
-        # where it stands is told by this program; what the file says of it is for readers alone
+        # this program tells the page; the file's own word for it is for readers alone
         places.add(f"Theorem {name}, docs/proofs/{page_of(name, release)}.md")
     return places
 
@@ -218,7 +219,8 @@ def page_of(name: str, release: Release) -> str:
 
 
 def prove_lower(claim: Claim, lower: dict) -> str:
-    """The same with the inequalities reversed, for one order of explicit neighbours.
+    """Prove a lower end: as an upper one with the inequalities reversed, for one order of explicit
+    neighbours.
 
     A false lower end would have to have laws above what the data sets attain that are not charged
     for it, data sets that are no neighbours, or more rounds than there are.
@@ -244,7 +246,7 @@ def prove_lower(claim: Claim, lower: dict) -> str:
 
 
 def check_attacked(claim: Claim, lower: dict) -> None:
-    """An attack has to be one on what is released.
+    """Refuse an attack on something other than what is released.
 
     A false lower end would be one on releases that stand for others which tell less, or on an epoch
     that keeps the record where the real one may drop it.
@@ -269,7 +271,8 @@ def release_of(claim: Claim, part: dict, direction: str) -> Release:
 def check_composition(
     claim: Claim, parts: list[dict], direction: str, shared: Shared, *, upper: bool
 ) -> None:
-    """Every release is composed exactly as often as it happens, above; no more often, below.
+    """Check that every release is composed exactly as often as it happens, above; no more often,
+    below.
 
     A false upper end would have to have fewer rounds, so all releases are asked for, whether they
     have parts or not. An attack may look away from rounds, and from releases: it attains no more
@@ -303,7 +306,7 @@ def in_blocks(release: Release, adjacency: str) -> bool:
 def composed(
     claim: Claim, parts: list[dict], direction: str, *, upper: bool, shared: Shared
 ) -> tuple[arb, str]:
-    """A bound of delta at the claim's epsilon, and what it took: kinks and shortfall."""
+    """Bound of delta at the claim's epsilon, and the size of its proof: kinks and shortfall."""
     laws: list[tuple[Law, int]] = []
     shortfalls = []
     for place, part in enumerate(parts):
@@ -316,7 +319,7 @@ def composed(
             else STATISTICS[part["statistic"]](case)
         )
         laws.append((law, part["times"]))
-        # of a lower end mass may lack in the pair, whose total is 1
+        # for a lower end the law may lack mass of the pair, whose total is 1
         shortfalls.append((missing, law.total() if upper else arb(1), part["times"]))
     delta = composed_profile(laws, claim.epsilon, claim.cut(), upper)
     charged = charge(shortfalls)
@@ -328,7 +331,7 @@ def composed(
 
 
 def attacked(parts: list[dict], direction: str) -> str:
-    """The attack in words."""
+    """Describe the attack in words."""
     words = {
         f"statistic {part['statistic']}, record {part['data']['record']:g} against "
         f"{_other(part['data']['other'])}, others {part['data']['filler']:g}"

@@ -54,16 +54,16 @@ class Line:
         return value + self._astray(c, one, two, tau), c
 
     def excess(self, a: arb, c: arb) -> arb:
-        """e_f(c) - a e_(f-d)(c)."""
+        """Value of e_f(c) - a e_(f-d)(c)."""
         f, back = self.f, self.f - self.d
         return (f * c - f * f * HALF).exp() - a * (back * c - back * back * HALF).exp()
 
     def _astray(self, c: float, one: arb, two: arb, tau: arb) -> arb:
-        """How much more than the value at c the supremum may be.
+        """Bound of how much more than the value at c the supremum may be.
 
         The excess e_f - a e_(f-d) - tau is negative left of the best place and positive right of it
-        (Lemma 12 (iii)). With the opposite signs at c - r and c + r the place lies between, and
-        what is missed is at most r times the largest density.
+        (Lemma 12 (iii)). With the opposite signs at c - r and c + r the place lies between, and the
+        excess that is missed is at most r times the largest density.
         """
         for radius in (2.0**-34, 2.0**-28, 2.0**-20, 2.0**-12):
             grow, turn = (self.f * radius).exp(), ((self.f - self.d) * radius).exp()
@@ -78,8 +78,8 @@ class Line:
         raise NotCovered("a half-line whose end is not found")
 
     def _place(self, log_a: float, tau: arb, start: float) -> float:
-        """Where e_f = tau + a e_(f-d), in floating point: ln(tau e_f^-1 + a e_(f-d)/e_f) is convex
-        and falls."""
+        """Place where e_f = tau + a e_(f-d), in floating point: ln(tau e_f^-1 + a e_(f-d)/e_f) is
+        convex and falls."""
         f, d = self._floats
         log_tau = float(tau.log().mid()) if tau > 0 else -math.inf
         base_tau = log_tau + f * f / 2
@@ -109,7 +109,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Middle:
-    """The larger one of I(a, tau; r) of Theorem 70 at the two `ends` r >= 0 of a range, d > 0.
+    """The larger of the two values I(a, tau; r) of Theorem 70 at the `ends` r >= 0 of a range, d >
+    0.
 
     I is the supremum over events of N(0) - a N(-d) - tau N(r).
     """
@@ -118,13 +119,13 @@ class Middle:
     ends: tuple[arb, arb]
 
     def at(self, a: arb, log_a: float, tau: arb, start: float) -> tuple[arb, float]:
-        """A bound for both; `start` is that of other bounds, and not used."""
+        """Bound for both ends; `start` is the argument of other bounds, and not used."""
         one, other = (self._interval(a, log_a, tau, r) for r in self.ends)
         return larger(one, other), start
 
     def _interval(self, a: arb, log_a: float, tau: arb, r: arb) -> arb:
-        """The ratio g of the negative densities and the first one is convex, so that the best event
-        is an interval, {g < 1}, about the place where g is least.
+        """Bound of I at one r. The ratio g of the negative densities and the first one is convex,
+        so that the best event is an interval, {g < 1}, about the place where g is least.
         """
         if not r > 0:
             # Not told apart from 0: by Lemma 12 (ii), for all places that are so near.
@@ -156,7 +157,7 @@ class Middle:
         return positive_part(value + outside)
 
     def _ends(self, log_a: float, tau: arb, r: arb, least: float) -> tuple[arb, arb]:
-        """Where g = 1, a hair too far out, in floating point.
+        """Places where g = 1, a hair too far out, in floating point.
 
         Newton's method for ln g, which is convex, begins where one term of g alone is 1, and stays
         outside.
@@ -188,8 +189,8 @@ class Heights:
     """W = exp(h Z - h^2/2) on few values: bins of Z are moved to their ends, mass and mean of W
     kept.
 
-    That raises the mean of a convex function. What is right of the last value is moved to it, as
-    Psi and I fall; what is left of the first one is moved to 0.
+    That raises the mean of a convex function. Mass right of the last value is moved to it, as Psi
+    and I fall; mass left of the first one is moved to 0.
     """
 
     values: list[arb]
@@ -214,8 +215,8 @@ class Heights:
 
 @dataclass(frozen=True)
 class Precision:
-    """How many deviations of a normal variable are looked at, and which contributions need not be
-    exact."""
+    """Number of deviations of a normal variable that are looked at, and the size below which
+    contributions need not be exact."""
 
     reach: float
     small: arb
@@ -261,8 +262,8 @@ class Corner:
         return best
 
     def _mean(self, a: arb, log_a: float, tau: arb, bins: int) -> arb:
-        """E Psi(a, W tau; f, d), or E max I(a, W tau; r). Where little mass is, the value for a
-        smaller W stands in: they fall with tau."""
+        """E Psi(a, W tau; f, d), or E max I(a, W tau; r). Where there is little mass, the value for
+        a smaller W stands in: both fall with tau."""
         if bins not in self.heights:
             self.heights[bins] = Heights.of(self.h, bins, self.precision.reach)
         heights = self.heights[bins]
@@ -276,9 +277,9 @@ class Corner:
 
 @dataclass(frozen=True)
 class Draws:
-    """How often a record is in a sample (p_l, the probability `rest` left out), by a first stage
-    that it passes with probability q, and the law of u of Theorem 22: values and masses, and the
-    mass of smaller ones.
+    """Law of how often a record is in a sample (p_l, the probability `rest` left out), by a first
+    stage that it passes with probability q, and the law of u of Theorem 22: values and masses, and
+    the mass of smaller ones.
 
     Lemma 13 serves the first occurrence (`raised`) for WOR, by Theorem 15, and else where q = 1.
     For Theorem 65 `branches` holds, for each number of slots that hold the record, the probability
@@ -313,13 +314,13 @@ class Draws:
                 continue
             for w, mass in law:
                 least, so_far = masses.get(float(w.mid()), (w, ZERO))
-                # of two that differ by rounding the smaller one
+                # the smaller of two values that differ by rounding
                 added = so_far + mass * chances[hits] / self.p[hits]
                 masses[float(w.mid())] = smaller(least, w), added
         return binned([masses[place] for place in sorted(masses)], negligible)
 
     def paid(self, u: arb, charges: list[tuple[int, arb]]) -> list[arb]:
-        """The charges (hits, tau), lowered until the branches can pay them, u = a - 1."""
+        """Charges (hits, tau), lowered until the branches can pay them, u = a - 1."""
         taus = [tau for _, tau in charges]
         if not self.branches:
             return taus
@@ -350,7 +351,7 @@ class CornerBound:
         self.failed = False
 
     def __call__(self, order: Order, enough: arb) -> arb:
-        """No sharper than `enough`."""
+        """Bound of F_c (or B_c) at an order, no sharper than `enough`."""
         if self.corner.d.is_zero():
             return ZERO
         key = (order.u.mid().man_exp(), order.u.rad().man_exp())
@@ -400,7 +401,7 @@ class CornerBound:
         return best
 
     def _charged(self, order: Order, charges: list[arb], enough: arb) -> arb:
-        """The bound of Theorem 15 or 22 for these charges tau_l."""
+        """Bound of Theorem 15 or 22 for these charges tau_l."""
         draws = self.draws
         spend(WEIGHTS * len(self.terms) + BINS[0], "charges of a game's cells")
         later = sum(
@@ -436,7 +437,7 @@ class CornerBound:
         """Numbers tau_l >= 0 with a sum of p_l tau_l of at most the budget, (a - 1)(p_0 + e) for
         all l together.
 
-        Those for which the best half-lines of all l begin at one place, as nearly as tau_l >= 0
+        They are such that the best half-lines of all l begin at one place, as nearly as tau_l >= 0
         allows; the place is sought in floating point.
         """
         if len(terms) == 1:
@@ -481,14 +482,15 @@ class CornerBound:
 def base_weights(
     b: int, m: int, q: arb, p_0: arb, negligible: arb
 ) -> tuple[list[tuple[arb, arb]], arb]:
-    """The law of u = (p_0 + e w)/(p_0 + e), w of Lemma 20, and the mass of what is smaller."""
+    """Law of u = (p_0 + e w)/(p_0 + e), w of Lemma 20, and the mass of smaller values."""
     e = (ONE - q) / q
     law = [((p_0 + e * w) / (p_0 + e), mass) for w, mass in base_law(b, m, 1)]
     return binned(law, negligible)
 
 
 def base_law(b: int, m: int, held: int) -> list[tuple[arb, arb]]:
-    """Increasing values, and masses, of w = (1 - j/b)^m C(b, j)/C(n_0, j) of Theorem 65, j = held.
+    """Increasing values of w = (1 - j/b)^m C(b, j)/C(n_0, j) of Theorem 65, j = held, with their
+    masses.
 
     n_0 is the number of b slots that m draws, to b - j of them, leave empty.
     """
@@ -513,7 +515,7 @@ def base_law(b: int, m: int, held: int) -> list[tuple[arb, arb]]:
 
 
 def binned(law: list[tuple[arb, arb]], negligible: arb) -> tuple[list[tuple[arb, arb]], arb]:
-    """Few values of an increasing law, and the mass of what is smaller.
+    """Few values of an increasing law, with their masses, and the mass of smaller ones.
 
     Neighbouring values are moved to the ends of bins with their mean kept, and to the last one from
     beyond: falling convex functions have no smaller means.

@@ -14,7 +14,7 @@ from multiplicity import ball
 from theorems import Case
 from work import fits, spend
 
-MOST_POINTS = 100_000  # of a law that is held against unions of cells: about a minute
+MOST_POINTS = 100_000  # places of a law that is held against unions of cells: about a minute
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Noise:
     laplace: bool
 
     def tail(self, t: arb) -> arb:
-        """P(noise > t)."""
+        """Value of P(noise > t)."""
         if not self.laplace:
             return normal_tail(t)
         outer = (-abs(t)).exp() * HALF
@@ -100,7 +100,7 @@ class Curve:
         )
 
     def tails(self, c: arb) -> tuple[arb, arb]:
-        """P(t > c) and Q(t > c)."""
+        """Masses P(t > c) and Q(t > c)."""
         tails = [self.noise.tail(c - x) for x in self.centres]
         return (
             sum((w * t for w, t in zip(self.p, tails, strict=True)), ZERO),
@@ -108,7 +108,7 @@ class Curve:
         )
 
     def event(self, T: arb, S: arb) -> arb:
-        """P(A) for an event A with Q(A) <= T, as large as is found."""
+        """Mass P(A) of an event A with Q(A) <= T, as large as is found."""
         room = (T - self.extra).lower()
         if room >= 1:  # all outputs are allowed
             return sum(self.p, ZERO)
@@ -117,8 +117,8 @@ class Curve:
         return self.half_line(room, S)
 
     def half_line(self, room: arb, S: arb) -> arb:
-        """P(t > c) with Q(t > c) <= room: c by floating point, a little larger, and sharpened if
-        that is not enough."""
+        """Mass P(t > c) with Q(t > c) <= room: c by floating point, a little larger, and sharpened
+        if that is not enough."""
         c = arb(self.place_of(float(room.log().mid())))
         rough = (c + abs(c) * arb(2) ** -48 + arb(2) ** -60).mid()
         P, Q = self.tails(rough)
@@ -139,8 +139,8 @@ class Curve:
         return best
 
     def place_of(self, log_room: float) -> float:
-        """c with ln Q(t > c) = log_room, by Newton's method between brackets, from the last place
-        on."""
+        """Place c with ln Q(t > c) = log_room, by Newton's method between brackets, from the last
+        place on."""
         c, low, high = self.last, self.low - 1e3, self.high + 1e3
         for _ in range(200):
             value = self.log_tail(c, self.log_q)
@@ -160,7 +160,8 @@ class Curve:
 
 
 def statistic_sum(case: Case) -> arb:
-    """The sum of one step: by half-lines, or where the loss does not rise by unions of cells."""
+    """Excess of a part's law over events of the sum of one step: half-lines or, where the loss does
+    not rise, unions of cells."""
     laws = noiseless(case)
     first, second = laws if case.direction == "forward" else reversed(laws)
     release, law = case.release, case.law
@@ -170,7 +171,7 @@ def statistic_sum(case: Case) -> arb:
         spend(40 * len(law.masses) * len(curve.centres), "half-lines")
         return shortfall_below(law, curve.event)
     fits(len(law.masses), MOST_POINTS, "points of a law held against unions of cells of a sum")
-    # of noise that is no double a little more: whoever adds some attains less
+    # a scale that is no double is rounded up: more noise attains less
     scale = float(s.upper())
     scale = scale if s <= scale else nextafter(scale, inf)
     mixtures = [Mixture.of(sums, scale, laplace=release.laplace) for sums in (first, second)]

@@ -1,5 +1,5 @@
-"""What a certificate was expected to be about: the words of a `dpsub` question, or the JSON of its
-answer. A certificate of another question, or of weaker ends, is none of it."""
+"""The expected question of a certificate: the words of a `dpsub` question, or the JSON of its
+answer. A certificate of another question, or with weaker ends, is refused."""
 
 import shlex
 from typing import Any
@@ -40,7 +40,7 @@ ASKED = (
 def check_expected(
     expected: str, question: Question, claim: dict[str, float | None], digest: str
 ) -> None:
-    """Refuses a certificate that is not what was expected."""
+    """Refuse a certificate that is not the expected one."""
     is_file = expected.endswith(".json")
     if is_file or expected.lstrip().startswith("{"):
         try:
@@ -56,8 +56,8 @@ def check_expected(
 def check_answer(
     answer: Any, question: Question, claim: dict[str, float | None], digest: str
 ) -> None:
-    """The ends that an answer states are claimed, up to their nine digits; and the file is the one
-    that was written with it, if the answer names one."""
+    """Check that the ends of an answer are claimed, up to their nine digits, and that the file is
+    the one that was written with it, if the answer names one."""
     stated = {"quantity", "adjacency", "lower", "upper"}
     if not isinstance(answer, dict) or not stated <= set(answer):
         raise Unreadable("what is expected is no answer with a quantity, an adjacency and two ends")
@@ -89,7 +89,7 @@ def check_answer(
 
 
 def check_words(words: str, question: Question) -> None:
-    """Every size, and every word of the question, is the same."""
+    """Check that every size, and every word of the question, is the same."""
     expected = question_of(words)
     (found, *others) = question.plain["releases"]
     if others:
@@ -116,7 +116,7 @@ def differ(name: str, expected: Any, found: Any) -> None:
 
 
 def question_of(words: str) -> dict:
-    """The question that `dpsub account WORDS` asks."""
+    """Question that `dpsub account WORDS` asks."""
     try:
         tokens = shlex.split(words)
     except ValueError as error:
@@ -154,7 +154,8 @@ def question_of(words: str) -> dict:
 
 
 def _options(tokens: list[str], sizes: set[str]) -> dict[str, str]:
-    """What is given; a size that the sampler does not have is none of its question."""
+    """Options that are given, with their values; a size that the sampler does not have is
+    refused."""
     known = {*ASKED, *ASIDE, *sizes}
     options: dict[str, str] = {}
     rest = iter(tokens)
@@ -173,7 +174,7 @@ def _options(tokens: list[str], sizes: set[str]) -> dict[str, str]:
 
 
 def _sizes(name: str, options: dict[str, str], n: int | None) -> dict[str, Any]:
-    """Sizes as the sampler has them; a rate may be given by an expected size."""
+    """Sizes by the names that the sampler has for them; a rate may be given by an expected size."""
     sizes: dict[str, Any] = {}
     m = _whole(options, "m")
     for size in SIZES[name]:

@@ -50,7 +50,7 @@ ZERO_OUT, LAPLACE = "70", "30"  # theorems about another relation, and about oth
 
 @dataclass(frozen=True)
 class Cell:
-    """C_0 <= C <= C_1 and psi_0 <= psi <= psi_1."""
+    """Cell of choices with C_0 <= C <= C_1 and psi_0 <= psi <= psi_1."""
 
     C: tuple[float, float]
     psi: tuple[float, float]
@@ -68,11 +68,11 @@ class Cell:
         return Cell((C_0, C_1), (psi_0, psi_1))
 
     def mirrored(self) -> "Cell":
-        """Exchange of x and y."""
+        """Return the cell with x and y exchanged."""
         return Cell(self.C, (-self.psi[1], -self.psi[0]))
 
     def corner(self, s: arb, precision: Precision) -> Corner:
-        """The largest d, f, h and |x| of the members with |psi| <= C."""
+        """Return the largest d, f, h and |x| of the members with |psi| <= C."""
         C_0, C_1 = angle(self.C[0]), angle(self.C[1])
         lowest = -C_1 if self.psi[0] <= -self.C[1] else angle(self.psi[0])
         flattest = angle(min(max(0.0, self.psi[0]), self.psi[1]))
@@ -94,8 +94,8 @@ def angle(number: float) -> arb:
 
 
 def check_cover(cells: list[Cell]) -> None:
-    """All |psi| <= C <= pi/2 are in some cell: in each strip between neighbouring ends of C the
-    cells that span it leave no gap.
+    """Check that all |psi| <= C <= pi/2 are in some cell: in each strip between neighbouring ends
+    of C the cells that span it leave no gap.
 
     A false cover would have to leave out a pair of angles. Strips are closed and reach from 0 to
     pi/2, so that each C is in one; in it psi is between -right and right at most. Angles are exact
@@ -124,7 +124,7 @@ def check_cover(cells: list[Cell]) -> None:
 
 @dataclass(frozen=True)
 class Angles:
-    """Unit vectors v and g at an angle A, low <= A <= high; v' is 0."""
+    """Cell of unit vectors v and g at an angle A, low <= A <= high; v' is 0."""
 
     low: float
     high: float
@@ -138,7 +138,7 @@ class Angles:
         return Angles(low, high)
 
     def corners(self, s: arb, precision: Precision) -> tuple[Corner, Corner]:
-        """What bounds F_c and B_c."""
+        """Return the corners that bound F_c and B_c."""
         A_0, A_1, unit = angle(self.low), angle(self.high), 1 / s
         reaches_right_angle = self.low <= QUARTER_TURN <= self.high
         height = (ONE if reaches_right_angle else larger(A_0.sin(), A_1.sin())) / s
@@ -150,7 +150,8 @@ class Angles:
         )
 
     def _without_record(self, A_0: arb, A_1: arb, s: arb) -> Line | Middle:
-        """Up to a right angle the origin is b = cos A before y, beyond it y lies between."""
+        """Return the bound without the record: up to a right angle the origin is b = cos A before
+        y, beyond it y lies between."""
         if self.low >= QUARTER_TURN:
             return Middle(1 / s, (-A_0.cos() / s, -A_1.cos() / s))
         foot = A_0.cos() if self.high <= QUARTER_TURN else larger(A_0.cos(), -A_1.cos())
@@ -158,7 +159,7 @@ class Angles:
 
 
 def check_angles(cells: list[Angles]) -> None:
-    """Every angle from 0 to pi is in some cell.
+    """Check that every angle from 0 to pi is in some cell.
 
     A false cover would have to leave out an angle. Angles are exact doubles, and none of them is
     infinite or no number (`Angles.read`).
@@ -178,7 +179,7 @@ def check_angles(cells: list[Angles]) -> None:
 
 
 def laplace_mass(left: arb, right: arb | None, centre: arb) -> arb:
-    """Of Lap(centre) between two places; without `right`, to the right of the left one."""
+    """Mass of Lap(centre) between two places; without `right`, to the right of the left one."""
 
     def below(t: arb) -> arb:
         return t.exp() / 2 if t <= 0 else ONE - (-t).exp() / 2
@@ -190,8 +191,8 @@ def laplace_mass(left: arb, right: arb | None, centre: arb) -> arb:
 
 @dataclass(frozen=True)
 class Places:
-    """S(x, y): the most that Lap(x) - a Lap(y) - tau Lap(0) gives to an event; x and y are lengths
-    times s."""
+    """Supremum S(x, y): the most that Lap(x) - a Lap(y) - tau Lap(0) gives to an event; x and y are
+    lengths times s."""
 
     x: Fraction
     y: Fraction
@@ -205,7 +206,7 @@ class Places:
         return self._right(others) + self._right([(weight, -far) for weight, far in others])
 
     def _right(self, others: list[tuple[arb, Fraction]]) -> arb:
-        """The part of S right of x, which is the origin: the ratio g does not fall there, and is
+        """Part of S right of x, which is the origin: the ratio g does not fall there, and is
         constant beyond the last place.
         """
         end, astray = None, ZERO
@@ -230,7 +231,7 @@ class Places:
         return laplace_mass(ZERO, end, ZERO) - taken + astray
 
     def _ratio(self, others: list[tuple[arb, Fraction]], t: Fraction) -> arb:
-        """g at t >= 0."""
+        """Value of g at t >= 0."""
         return sum(
             (weight * ((ball(t) - abs(ball(t - far))) / self.s).exp() for weight, far in others),
             ZERO,
@@ -239,7 +240,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Interval:
-    """A cell of Theorem 30: which of v, v' and g is not one of the antipodal two, and its distances
+    """Cell of Theorem 30: which of v, v' and g is not one of the antipodal two, and its distances
     u.
 
     Its names are first (v), second (v'), replaced (g), and any, which holds all choices.
@@ -257,7 +258,7 @@ class Interval:
         return Interval(third, (low, high))
 
     def bounds(self, q: arb, s: arb) -> tuple[Bound, Bound]:
-        """The two columns of Theorem 30; of `any`, Theorem 2."""
+        """Return the two columns of Theorem 30; of `any`, Theorem 2."""
         if self.third == "any":
             return (lambda order, enough: q * laplace(order.lift(q), 2 / s),) * 2
         low, high = Fraction(self.u[0]), Fraction(self.u[1])
@@ -278,7 +279,7 @@ class Interval:
 
 
 def check_intervals(cells: list[Interval]) -> None:
-    """Each family covers [0, 2], unless some cell holds all choices.
+    """Check that each family covers [0, 2], unless some cell holds all choices.
 
     A false cover would have to leave out a distance of one family; other cells stand for none of
     it. Distances are exact doubles, and none of them is infinite or no number (`Interval.read`).
@@ -309,15 +310,15 @@ def shortfall(law: Law, forward: Bound, backward: Bound, negligible: arb) -> arb
     A law that is too small somewhere would have to be so at an order that is not looked at: F is
     linear between kinks and constant beyond the last one, H is convex, 1 at order 0 and falls, so
     that order 0 and the kinks are all. A law has one loss at least (the schema); without any, order
-    0 alone would be looked at, and F would have to be 1 there. What is no number counts as infinity
-    in `larger`, and an infinite H lacks infinitely much.
+    0 alone would be looked at, and F would have to be 1 there. A value that is no number counts as
+    infinity in `larger`, and an infinite H lacks infinitely much.
     """
     kinks = []
     S, T = arb(law.infinity), ZERO
     for loss, S_here, T_here in law.suffixes:
         kinks.append((loss, S - loss.exp() * T))
         S, T = S_here, T_here
-    # of order 0; more mass than 1 lacks nothing
+    # at order 0; a mass above 1 lacks nothing
     missing = positive_part(ONE - law.total()).upper()
     at_one = []
     for place, (loss, F) in enumerate(kinks):
@@ -352,7 +353,7 @@ def shortfall(law: Law, forward: Bound, backward: Bound, negligible: arb) -> arb
 def covered(
     theorem: str, entries: list[dict], draws: Draws, s: arb, negligible: arb
 ) -> list[tuple[Bound, Bound]]:
-    """F_c and B_c of every cell, once the cells are shown to cover all choices."""
+    """Return F_c and B_c of every cell, once the cells are shown to cover all choices."""
     kind = {ZERO_OUT: Angles, LAPLACE: Interval}.get(theorem, Cell)
     cells = [kind.read(entry["cell"], f"game, cell {place}") for place, entry in enumerate(entries)]
     if theorem == LAPLACE:
@@ -368,7 +369,7 @@ def covered(
 def bounds_of_angles(
     cells: list[Angles], draws: Draws, s: arb, negligible: arb
 ) -> list[tuple[Bound, Bound]]:
-    """F_c and B_c of Theorem 70."""
+    """Return F_c and B_c of Theorem 70."""
     precision = Precision.of(negligible)
     both = [cell.corners(s, precision) for cell in cells]
     return [(CornerBound(one, draws, s), CornerBound(other, draws, s)) for one, other in both]
@@ -377,7 +378,7 @@ def bounds_of_angles(
 def bounds_of(
     cells: list[Cell], draws: Draws, s: arb, negligible: arb
 ) -> list[tuple[Bound, Bound]]:
-    """F_c and B_c of every cell. A cell and its mirror image share them."""
+    """Return F_c and B_c of every cell. A cell and its mirror image share them."""
     precision = Precision.of(negligible)
     bounds = {}
     for cell in cells:
@@ -388,7 +389,8 @@ def bounds_of(
 
 
 def draws_of(case: Case) -> Draws:
-    """The sampler of a release, as theorems 15, 22, 30, 65 and 70 see it."""
+    """Return the law of the draws of a release's sampler, as Theorems 15, 22, 30, 65 and 70 take
+    it."""
     stages, slots, cut = case.stages, case.slots, case.negligible
     kinds = [stage.kind for stage in stages]
     if case.part["theorem"] == "65":
@@ -414,7 +416,8 @@ def draws_of(case: Case) -> Draws:
 
 
 def draws_of_draws(case: Case) -> Draws:
-    """Of two stages with replacement: a branch for each number of slots that hold the record."""
+    """Return the law of draws of two stages with replacement: a branch for each number of slots
+    that hold the record."""
     first, second = case.stages
     held = stage_counts(first, case.slots, 1, case.negligible)
     q = held.eta
@@ -434,7 +437,7 @@ def draws_of_draws(case: Case) -> Draws:
 
 
 def chord(left: tuple[arb, arb], right: tuple[arb, arb], loss: arb) -> arb:
-    """Between two values at losses, linear in the order e^loss."""
+    """Interpolate between two values at losses, linearly in the order e^loss."""
     share = (loss - left[0]).expm1() / (right[0] - left[0]).expm1()
     return (ONE - share) * left[1] + share * right[1]
 
@@ -443,7 +446,7 @@ def chord(left: tuple[arb, arb], right: tuple[arb, arb], loss: arb) -> arb:
 
 
 def above(number: arb) -> float:
-    """A double that is no smaller; 0 stays 0, and what is no number is none."""
+    """Return a double that is no smaller; 0 stays 0, and what is no number is none."""
     return 0.0 if number <= 0 else math.nextafter(float(number.upper()), math.inf)
 
 
@@ -496,24 +499,24 @@ class Play:
         return values
 
     def _largest(self, kernel: np.ndarray, after: np.ndarray, first: np.ndarray) -> np.ndarray:
-        """The largest one over the cells of the sums over losses x of mass(x) W(a e^-x) at the
-        points, before it is rounded up; the i-th loss leads from point 0 to `after[first[i]]`."""
+        """Largest, over the cells, of the sums over losses x of mass(x) W(a e^-x) at the points,
+        before it is rounded up; the i-th loss leads from point 0 to `after[first[i]]`."""
         found = []
         width = max(1, MOST_AT_ONCE // first.size)
         for start in range(0, self.points, width):
             reached = sliding_window_view(after, min(width, self.points - start))[first + start]
-            # what is no number stays so in a largest one
+            # the largest of values one of which is no number is none either
             found.append((kernel @ reached).max(axis=0))
         return np.concatenate(found)
 
 
 def places_of(laws: list[Law]) -> np.ndarray:
-    """The indices of the losses of all laws."""
+    """Return the indices of the losses of all laws."""
     return np.array(sorted(set().union(*(law.indices for law in laws))))
 
 
 def row(law: Law, places: np.ndarray) -> np.ndarray:
-    """The law's masses at these places, rounded up."""
+    """Return the law's masses at these places, rounded up."""
     masses = np.zeros(places.size)
     masses[np.searchsorted(places, law.indices)] = [above(arb(mass)) for mass in law.masses]
     return masses
@@ -523,8 +526,8 @@ def row(law: Law, places: np.ndarray) -> np.ndarray:
 
 
 def read_laws(data: list[dict], names: tuple[str, ...]) -> list[list[Law]]:
-    """The laws of the cells for each order of the data sets, all on one grid of losses through
-    0."""
+    """Return the laws of the cells for each order of the data sets, all on one grid of losses
+    through 0."""
     orders = [
         [read_law(entry[name], f"game, cell {place}") for place, entry in enumerate(data)]
         for name in names
@@ -536,20 +539,20 @@ def read_laws(data: list[dict], names: tuple[str, ...]) -> list[list[Law]]:
 
 
 def check_work(theorem: str, laws: list[Law], points: int, steps: int) -> None:
-    """Hours are not spent, nor more memory than there is. Losses are no more than what they lead
-    to, 2^20 at most: so few have their roundings charged in `Play`."""
+    """Refuse a game that takes hours, or more memory than there is. Losses are no more than what
+    they lead to, 2^20 at most: so few have their roundings charged in `Play`."""
     places = places_of(laws)
     reached = points + max(int(places[-1]), 0) - min(int(places[0]), 0)
     fits(reached, MOST_POINTS, "points of a game, with those that a loss leads to")
     fits(len(laws) * places.size, MOST_MASSES, "masses of the laws of a game")
-    # to bring W to its places takes as long as the sums of some twenty laws
+    # bringing W to its places takes as long as the sums of some twenty laws
     count = steps * (len(laws) + 20) * points * places.size
     fits(count, MOST_WORK, f"terms of sums of the game of theorem {theorem}")
 
 
 def at_epsilon(play: Play, W: np.ndarray, epsilon: arb) -> arb:
-    """W_k at the order e^epsilon: V_k is convex and lies below the chord between points; it does
-    not rise beyond the last one.
+    """Return W_k at the order e^epsilon: V_k is convex and lies below the chord between points; it
+    does not rise beyond the last one.
 
     A value that is too small would have to be one right of e^epsilon. So `place` may be too far to
     the left, never to the right: at equality it is the point itself.
@@ -566,7 +569,7 @@ def at_epsilon(play: Play, W: np.ndarray, epsilon: arb) -> arb:
 
 
 def prove_game(question, game: dict) -> str:
-    """Theorem 15, 22, 30, 65 or 70, for the question's only release.
+    """Prove an upper end by Theorem 15, 22, 30, 65 or 70, for the question's only release.
 
     A false claim would have to play fewer steps, leave a choice of vectors out of all cells, or
     have a cell's law below its bound without a charge.

@@ -1,5 +1,5 @@
-"""Groups (docs/proofs/groups.md): several records of one unit are added, removed,
-replaced or set to 0 together. What a sample tells of them is how many of them it holds."""
+"""Groups (docs/proofs/groups.md): several records of one unit are added, removed, replaced or set
+to 0 together. A sample tells of them by how many of them it holds."""
 
 from fractions import Fraction
 
@@ -23,7 +23,7 @@ from profiles import gaussian, pair, reflected
 
 
 def both_sizes(case: Case) -> tuple[int, int]:
-    """How many records of the unit D has alone, and D'."""
+    """Number of records of the unit that D has alone, and of those that D' has."""
     group = case.release.group
     return group if isinstance(group, tuple) else (group, group)
 
@@ -35,7 +35,8 @@ def one_size(case: Case) -> int:
 
 
 def theorem_35(case: Case) -> arb:
-    """Poisson samples; cyclic ones, once an epoch; batches in the records' own order."""
+    """Shortfall by Theorem 35: Poisson samples; cyclic ones, once an epoch; batches in the records'
+    own order."""
     release = case.release
     case.need(not release.laplace, "Gaussian noise")
     if release.name == "deterministic":
@@ -50,7 +51,7 @@ def theorem_35(case: Case) -> arb:
 
 
 def drawn_by_coins(case: Case, rate: Fraction) -> tuple[Bound, Bound | None]:
-    """The pair of the theorem. Where its two laws rise and fall, half-lines are best."""
+    """Bounds of the pair of Theorem 35. Where its two laws rise and fall, half-lines are best."""
     added, removed = (binomial(size, rate, case.negligible) for size in both_sizes(case))
     unit = ONE / case.release.s
     if case.adjacency != "substitute" and isinstance(case.release.group, int):
@@ -63,7 +64,7 @@ def drawn_by_coins(case: Case, rate: Fraction) -> tuple[Bound, Bound | None]:
 
 
 def farthest(case: Case) -> arb:
-    """d sqrt(floor(g/m) m^2 + (g mod m)^2) / s."""
+    """Distance d sqrt(floor(g/m) m^2 + (g mod m)^2) / s."""
     one_size(case)
     return (2 if case.adjacency == "substitute" else 1) * spread(case.release) / case.release.s
 
@@ -90,7 +91,8 @@ def theorem_37(case: Case) -> arb:
 
 
 def theorem_38(case: Case) -> arb:
-    """The mean of the pairs of all numbers of records, and Theorem 36 where that is smaller."""
+    """Shortfall by Theorem 38: the mean of the pairs of all numbers of records, and Theorem 36
+    where that is smaller."""
     case.need(
         case.adjacency == "zero_out" and not case.release.laplace, "zero_out and Gaussian noise"
     )

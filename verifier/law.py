@@ -23,7 +23,7 @@ class Law:
 
     @property
     def reach(self) -> int:
-        """More than all indices, on either side of 0."""
+        """Bound of all indices, on either side of 0."""
         return max(-self.indices[0], self.indices[-1]) + 1
 
     def losses(self) -> list[arb]:
@@ -36,7 +36,7 @@ class Law:
 
     @cached_property
     def suffixes(self) -> list[tuple[arb, arb, arb]]:
-        """For every kink, from the last: its loss x_j, and S, T of the losses from x_j on.
+        """For every kink, from the last, its loss x_j, and S, T of the losses from x_j on.
 
         Right of the previous kink and up to x_j the profile is F(a) = S - a T.
         """
@@ -76,8 +76,8 @@ def shortfall_above(law: Law, profile, negligible: arb) -> arb:
     at order e^loss from above, and need not be sharper than `enough`.
 
     A law that is too small somewhere would have to be so at an order that is not looked at. Without
-    masses there would be none but a = 0: a law has one loss at least. What is no number counts as
-    infinity in `larger`.
+    masses there would be none but a = 0: a law has one loss at least. A value that is no number
+    counts as infinity in `larger`.
     """
     spend(len(law.masses), "orders of a law")
     rows = []
@@ -93,8 +93,9 @@ def shortfall_above(law: Law, profile, negligible: arb) -> arb:
 
 
 def missing_by_chords(rows: list[tuple[arb, arb, arb]], negligible: arb) -> list[arb]:
-    """What F lacks at orders a, given as (a, F, H - F) by rising a: where it lacks something, H is
-    also at most the chord between the next orders on either side where it lacks nothing.
+    """Amounts that F lacks at orders a, given as (a, F, H - F) by rising a: where it lacks
+    something, H is also at most the chord between the next orders on either side where it lacks
+    nothing.
 
     A law below the least of several bounds needs this where one of them takes over: the least is
     not convex there, and H is.
@@ -120,7 +121,7 @@ def shortfall_below(law: Law, event_of) -> arb:
 
     A law that is too large somewhere would have to have a line that is not looked at, or `event_of`
     an event that is not as it says. The line S = infinity, T = 0 has the empty event, which is
-    where xi begins. What is no number counts as infinity in `larger`.
+    where xi begins. A value that is no number counts as infinity in `larger`.
     """
     spend(len(law.masses), "points of a law")
     missing = arb(law.infinity)
@@ -153,14 +154,14 @@ def times(one: Composed, other: Composed, cut: arb, upper: bool) -> Composed:
 
 
 def trimmed(start: int, masses: list[arb], infinity: arb, cut: arb, upper: bool) -> Composed:
-    """Without tails of mass below cut: upper, they go to infinity and up to the first kept place;
-    lower, they are dropped.
+    """Cut off tails of mass below `cut`: for an upper bound they go to infinity and up to the first
+    kept place; for a lower one they are dropped.
 
     Moving mass to a larger loss raises the profile at every order, and dropping mass lowers it. One
     place is kept in any case. Where it is not certain that a tail is below `cut`, or where `cut` is
     0, it stays.
     """
-    masses = masses or [ZERO]  # of a product without mass
+    masses = masses or [ZERO]  # a product may have no mass
     right = ZERO
     while len(masses) > 1 and right + masses[-1] < cut:
         right += masses.pop()
@@ -238,8 +239,8 @@ def composed_profile(laws: list[tuple[Law, int]], epsilon: arb, cut: arb, upper:
 
 
 def charge(shortfalls: list[tuple[arb, arb, int]]) -> arb:
-    """What masses xi at infinity beside laws of total mass M add to the product of k-th powers:
-    prod (M + xi)^k - prod M^k.
+    """Mass that masses xi at infinity beside laws of total mass M add to the product of k-th
+    powers: prod (M + xi)^k - prod M^k.
 
     Given as (xi, M, k). The pairs with the further masses dominate, so their product does (Theorem
     8, remark 5), and of its mass only this much is not in the product without them. A law of no

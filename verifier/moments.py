@@ -30,12 +30,12 @@ from work import fits, spend
 
 from profiles import Bound, Order
 
-ORDERS = range(5)  # of the moments
+ORDERS = range(5)  # orders of the moments
 MOST_OWN = 12  # steps of the record in a block: there are a thousand ways to overlap then
-MORE_BITS = 160  # than those of balls: of products that are far below the largest
-CELL_BITS = 64  # of what is added over the cells
-MOST_VALUES = 2**17  # of T
-MOST_LOOKS = 20_000_000  # at a cell from an order
+MORE_BITS = 160  # bits beyond those of balls, for products that are far below the largest
+CELL_BITS = 64  # bits of the terms that are added over the cells
+MOST_VALUES = 2**17  # values of T
+MOST_LOOKS = 20_000_000  # pairs of a cell and an order
 MOST_PRODUCTS = 2**24  # values of T, of all sums, times ways to overlap: about two minutes
 QUARTIC = Fraction(27, 256)  # 27 v^4 / (256 d^3) >= (v - d)_+
 QUADRATIC, FOURTH, WHOLE, AT_ZERO = range(4)  # the polynomials among which each cell has one
@@ -66,7 +66,7 @@ class Scaled:
         return replace(self, units=units, error=(more >> self.bits) + 2)
 
     def times(self, factor: arb) -> "Scaled":
-        """A multiple, the factor >= 0."""
+        """Return a multiple, the factor >= 0."""
         low, high = in_units(factor, self.bits)
         units = fmpz_poly([value * low >> self.bits for value in self.units.coeffs()])
         # no coefficient is above the sum of all
@@ -74,7 +74,7 @@ class Scaled:
         return replace(self, units=units, error=(more >> self.bits) + 2)
 
     def to_the(self, exponent: int) -> "Scaled":
-        """A power, the exponent > 0."""
+        """Return a power, the exponent > 0."""
         if exponent == 1:
             return self
         half = self.to_the(exponent // 2)
@@ -86,7 +86,7 @@ class Scaled:
         return self.units(1)
 
     def gathered(self, first: int, together: int, count: int) -> list[arb]:
-        """Sums of `together` coefficients each, from that at `first` on."""
+        """Return sums of `together` coefficients each, from that at `first` on."""
         coefficients = self.units.coeffs()
         sums = []
         for start in range(first, first + together * count, together):
@@ -98,7 +98,7 @@ class Scaled:
 
 
 def in_units(x: arb, bits: int) -> tuple[fmpz, fmpz]:
-    """Whole numbers of units on either side of x >= 0."""
+    """Return the whole numbers of units on either side of x >= 0."""
     scaled = x * arb(2) ** bits
     low = scaled.lower().floor().unique_fmpz()
     return max(low, fmpz(0)), scaled.upper().ceil().unique_fmpz()
@@ -177,7 +177,7 @@ def _weighted(t: int, k: int, n: int, s: arb, joint: list[Scaled], singles: list
     weights = {counts[1:]: chance for counts, chance in overlaps(t, k, n).items()}
 
     def from_order(i: int, left: int, later: tuple[int, ...]) -> Scaled | None:
-        """What the steps in at most i subsets add, of which there are `left` memberships; `later`
+        """Contribution of the steps in at most i subsets, with `left` memberships in all; `later`
         are c_(i + 1), ..., c_n."""
         if i == 1:
             counts = (left, *later)
@@ -236,7 +236,7 @@ class GivenSum:
             self.outside[place] += left_out
 
     def rough(self, a: float, forward: bool) -> tuple[float, list[int]]:
-        """In floating point: the bound at a, and which polynomial each cell takes."""
+        """Bound at a in floating point, and which polynomial each cell takes."""
         total, kinds = 0.0, []
         place = a if forward else 1 / a
         for cell in self.cells[0 if forward else 1]:
@@ -255,7 +255,7 @@ class GivenSum:
         return (total if forward else total * a), kinds
 
     def bound(self, a: arb, forward: bool, kinds: list[int]) -> arb:
-        """Of the same in balls."""
+        """Bound at a in balls, by the polynomials `kinds`."""
         place = a if forward else 1 / a
         total = ZERO
         with ctx.workprec(CELL_BITS):
@@ -274,7 +274,7 @@ def _cell(q: arb, p: arb, second: arb, third: arb, fourth: arb) -> Cell:
 
 
 def _seen(cells: list[Cell], mass: str, negligible: arb) -> tuple[list[Cell], arb]:
-    """The cells without those at the ends that hold less than a negligible mass together, and that
+    """Cells without those at the ends that hold less than a negligible mass together, and that
     mass."""
     masses = [getattr(cell, mass).upper() for cell in cells]
     first, last, left_out = 0, len(cells), ZERO
@@ -288,7 +288,7 @@ def _seen(cells: list[Cell], mass: str, negligible: arb) -> tuple[list[Cell], ar
 
 
 def _adds(cell: Cell, kind: int, place: arb, forward: bool) -> arb:
-    """At least E (L - place)_+ on the cell, or E (place - L)_+."""
+    """Upper bound of E (L - place)_+ on the cell, or of E (place - L)_+."""
     at_most = cell.p if forward else place * cell.q
     if kind == WHOLE:
         return at_most
@@ -325,7 +325,7 @@ class Block:
         self._revealed: dict[bool, ComposedProfile] = {}
 
     def given(self) -> list[GivenSum]:
-        """What each of the sums tells."""
+        """Bounds that each of the sums gives."""
         if self._given is None:
             sums = [read_sum(row) for row in self.row["sums"]]
             ways = len(overlaps(self.steps, self.own, ORDERS[-1]))
@@ -358,7 +358,7 @@ class Block:
         return least
 
     def _in_single_steps(self, forward: bool) -> ComposedProfile:
-        """What Theorem 27 gives for the block."""
+        """Profile of the block by Theorem 27."""
         direction = "forward" if forward else "backward"
         rows, s = self.row["revealed"][direction], self.case.release.s
         return in_single_steps(rows, self.steps, self.own, 1 / s, direction, self.case.negligible)
@@ -406,8 +406,8 @@ class Chords:
 
 
 def check_blocks(release: Release, parts: list[dict], shared: Shared) -> None:
-    """Theorem 72, (iii), and Theorem 27, of which it is more: in every epoch the blocks have t
-    steps together, and k of the record's.
+    """Refuse blocks that do not make up epochs (Theorem 72, (iii), which includes Theorem 27): in
+    every epoch the blocks have t steps together, and k of the record's.
 
     Blocks that prove too little would have to have fewer steps, or fewer of the record's, than an
     epoch. Without parts they have none, and t and k are at least 1.
@@ -449,7 +449,8 @@ def theorem_72(case: Case) -> arb:
     forward, backward = block.bound(forward=True), block.bound(forward=False)
 
     def either(own: Bound, other: Bound) -> Bound:
-        """At order 1 both are bounds of the distance in variation, which is the same both ways."""
+        """Return the smaller bound at order 1, where both bound the distance in variation, which is
+        the same both ways."""
 
         def bound(order: Order, enough: arb) -> arb:
             found = own(order, enough)

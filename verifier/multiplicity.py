@@ -1,4 +1,4 @@
-"""How often a fixed record is in a sample: chains of stages and their laws, from exact
+"""Laws of how often a fixed record is in a sample: chains of stages and their laws, from exact
 rationals."""
 
 from dataclasses import dataclass
@@ -116,8 +116,8 @@ def binomial(draws: int, q: Fraction, negligible: arb) -> Counts:
 
 
 def expected_counts(draws: int, q: Fraction, negligible: arb) -> int:
-    """About how many probabilities `binomial` lists: up to so many deviations beyond the mean that
-    the rest is negligible."""
+    """Return about how many probabilities `binomial` lists: up to so many deviations beyond the
+    mean that the rest is negligible."""
     mean = draws * float(q)
     far = 2 - 2 * float(negligible.log().mid()) if negligible > 0 else float(draws)
     return min(draws, int(mean + sqrt(mean * far) + far)) + 1
@@ -135,7 +135,7 @@ def stage_counts(stage: Stage, slots: int, marked: int, negligible: arb) -> Coun
 
 
 def hypergeometric(slots: int, marked: int, size: int) -> Counts:
-    """How many of the marked slots a uniform subset of this size holds.
+    """Law of the number of marked slots that a uniform subset of this size holds.
 
     C(g, k) (m)_k (n - m)_(g - k) / (n)_g, (x)_k falling factorials: no number has more than g
     factors, whatever n and m are.
@@ -171,8 +171,8 @@ def chain_counts(stages: list[Stage], slots: int, marked: int, negligible: arb) 
 def cut_sample(
     others: int, rate: Fraction, most: int, negligible: arb
 ) -> tuple[arb, arb, dict[int, arb]]:
-    """3.10: phi = P(K' >= B), the rate r of a full sample, and the law of K' = Binomial(others,
-    rate)."""
+    """Law of a cut sample (3.10): phi = P(K' >= B), the rate r of a full sample, and the law of K'
+    = Binomial(others, rate)."""
     fits(others, MOST_OTHERS, "records from which a cut sample is drawn")
     spend(3 * others, "numbers of records that are drawn")
     law = {0: ball(1 - rate) ** others} if rate < 1 else {others: ONE}

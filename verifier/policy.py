@@ -1,4 +1,4 @@
-"""What the filler flip attains (docs/proofs/attacks.md), from below.
+"""Lower bounds that the filler flip attains (docs/proofs/attacks.md).
 
 Lemma (a policy is an event). Whatever a policy sees of an output, whatever it remembers and draws,
 and whichever sign of the fillers it takes for the next steps, it ends in an event A, "accept". So
@@ -23,7 +23,7 @@ from work import fits
 
 MOST_BITS = 20_000
 LARGEST_WINDOW = 200_000
-MOST_MOVES = 100_000_000  # of places of the window, of all blocks: some ten minutes
+MOST_MOVES = 100_000_000  # moves of places of the window, of all blocks: some ten minutes
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Flip:
 
     @property
     def _rare(self) -> int:
-        """What a kernel drops."""
+        """Size below which a kernel drops masses."""
         return 1 << 16
 
     def value(self, signs, epsilon: arb, blocks: list[list[int]]) -> arb:
@@ -77,8 +77,8 @@ class Flip:
         return max(worth) / self._one
 
     def kernel(self, first, second) -> Kernel:
-        """One step: cells of one rounded loss go to the grid points next to their own loss, in
-        shares that keep the mean.
+        """Kernel of one step: cells of one rounded loss go to the grid points next to their own
+        loss, in shares that keep the mean.
         """
         edges = crossings(first, second, self.step, self._reach, 2.0**-self.bits)
         cells: dict[int, tuple[arb, arb]] = {}
@@ -106,7 +106,7 @@ class Flip:
         return min(max(loss, -self._reach), self._reach)
 
     def power(self, one: Kernel, length: int) -> Kernel:
-        """A block of `length` steps, by squares."""
+        """Kernel of a block of `length` steps, by squares."""
         if length == 1:
             return one
         half = self.power(one, length // 2)
@@ -119,8 +119,8 @@ class Flip:
         return self._trimmed(Kernel(a.low + b.low, first, second, a.lost + b.lost))
 
     def _trimmed(self, block: Kernel) -> Kernel:
-        """Moves beyond the reach saturate there; those that are rare on D and on D' are not
-        followed."""
+        """Kernel whose moves beyond the reach saturate there; those that are rare on D and on D'
+        are not followed."""
         low, first, second = block.low, block.first, block.second
         below = max(-self._reach - low, 0)
         if below:
@@ -156,7 +156,7 @@ class Flip:
         size = len(after)
         inside = [0] * max(low, 0) + product(kernel, after)[max(-low, 0) :]
         inside = (inside + [0] * size)[:size]
-        # of the moves by low + 0, 1, 2, ... or more
+        # masses of the moves by low + 0, 1, 2, ... or more
         beyond = list(accumulate(reversed(kernel), initial=0))[::-1]
         beyond = [beyond[0]] * max(low - 1, 0) + beyond[max(1 - low, 0) :]
         beyond = (beyond + [0] * size)[:size]
@@ -176,7 +176,7 @@ def product(a: list[int], b: list[int]) -> list[int]:
 
 
 def best(played, prices: list[float]) -> tuple[list[int], list[int]]:
-    """At each remembered loss the sign that its own numbers favour, or giving up, which is worth
+    """At each remembered loss the better sign by its own numbers, or giving up, which is worth
     0."""
     accept, charge = [], []
     for price, *offers in zip(
@@ -193,8 +193,8 @@ def best(played, prices: list[float]) -> tuple[list[int], list[int]]:
 
 
 def filler_flip(question, lower: dict) -> tuple[arb, str]:
-    """What the policy of `lower` proves of delta at the question's epsilon; other releases than its
-    own are ignored.
+    """Lower bound of delta at the question's epsilon that the policy of `lower` proves; other
+    releases than its own are ignored.
 
     All that the file gives decides which policy is played, not what it is worth. A false claim
     would have to play more steps than there are.
@@ -207,7 +207,7 @@ def filler_flip(question, lower: dict) -> tuple[arb, str]:
     if first > last:
         raise Refuted("the policy's window must not fall")
     fits(last - first + 1, LARGEST_WINDOW, "places of a policy's window")
-    # as few steps as it likes, which attain no more
+    # a policy may play fewer steps, which attain no more
     steps = sum(length * repeats for length, repeats in lower["blocks"])
     if steps > release.rounds:
         raise Refuted(f"the policy plays {steps} steps, of {release.rounds}")
@@ -229,7 +229,7 @@ def filler_flip(question, lower: dict) -> tuple[arb, str]:
 
 
 def pair_of(question, release, lower: dict, filler: int) -> tuple[Mixture, Mixture]:
-    """The laws of one step's sum on D and on D', or the other way round, with all fillers at
+    """Laws of one step's sum on D and on D', or the other way round, with all fillers at
     `filler`."""
     part = {"data": {**lower["data"], "filler": filler}}
     # what is not followed counts as accepted on D', where a probability is charged e^epsilon times

@@ -48,8 +48,8 @@ def laplace(order: Order, distance: arb) -> arb:
 
 
 class Minorant:
-    """The greatest convex function that is nowhere above points (a, bound of H_a), a >= 1, their
-    mirror images (1/a, 1 - 1/a + H_a/a) and (0, 1), where H is the same for both orders.
+    """Greatest convex function that is nowhere above points (a, bound of H_a), a >= 1, their mirror
+    images (1/a, 1 - 1/a + H_a/a) and (0, 1), where H is the same for both orders.
 
     Orders are made exact by rounding them up, which is safe as H falls.
     """
@@ -84,8 +84,8 @@ def is_below(point: tuple[arb, arb], left: tuple[arb, arb], right: tuple[arb, ar
 
 
 def half_line(mixture: list[tuple[arb, arb]]) -> arb:
-    """sup over c of the mass that sum w_i N(x_i, 1) has right of c, for (w_i, x_i) with weights of
-    both signs.
+    """Supremum over c of the mass that sum w_i N(x_i, 1) has right of c, for (w_i, x_i) with
+    weights of both signs.
 
     Needs that the density is negative left of some place and positive right of it, or of one sign;
     callers say why. The place is enclosed: left of the enclosure the mass right of c rises with c,
@@ -110,7 +110,7 @@ def half_line(mixture: list[tuple[arb, arb]]) -> arb:
         return sum((w * normal_tail(c - x) for w, x in terms), ZERO)
 
     def excess(c: arb) -> arb:
-        """The density over that of N(0, 1): sum w e^(x c - x^2/2)."""
+        """Ratio of the density to that of N(0, 1): sum w e^(x c - x^2/2)."""
         return sum((w * (x * c - x * x / 2).exp() for w, x in terms), ZERO)
 
     start = arb(_crossing([(float(w.mid()), float(x.mid())) for w, x in terms]))
@@ -132,7 +132,8 @@ def half_line(mixture: list[tuple[arb, arb]]) -> arb:
 
 
 def _crossing(terms: list[tuple[float, float]]) -> float:
-    """Where sum w e^(x c - x^2/2) turns positive, in floating point: a place to start from."""
+    """Place where sum w e^(x c - x^2/2) turns positive, in floating point: a place to start
+    from."""
 
     def log_sum(c: float, sign: int) -> float:
         logs = [log(sign * w) + x * c - x * x / 2 for w, x in terms if w * sign > 0]
@@ -244,7 +245,7 @@ class GroupSup:
         return first, second
 
     def bound(self, enough: arb) -> arb:
-        """At least sup h; not sharper than `enough`.
+        """Upper bound of sup h, not sharper than `enough`.
 
         Left of all borders every term rises with c. To the right h <= sum p_l Phi(2 r_l - c). Near
         the largest value found h is shown to be concave, and there h <= h(c) + h'(c)^2/(2 m) with m
@@ -284,7 +285,7 @@ class GroupSup:
         return sum(float(p) * erfc((c - 2 * float(r)) / sqrt(2)) / 2 for p, r in self.groups.terms)
 
     def _elsewhere(self, stack: list[tuple[float, float]], best: arb, found: bool) -> arb:
-        """A bound of h on the intervals: `best` where they allow it, else a little more than the
+        """Bound of h on the intervals: `best` where they allow it, else a little more than the
         largest value."""
         rough = best + abs(best) * arb(2) ** -40
         for _ in range(4000):
@@ -314,7 +315,7 @@ class GroupSup:
         return ONE
 
     def _top(self, left: float, right: float) -> arb:
-        """A place near the largest h, by floating point."""
+        """Place near the largest h, in floating point."""
         log_a, base = float(self.order.log.mid()), float(self.base.mid())
         rows = [
             (
@@ -328,7 +329,7 @@ class GroupSup:
         ]
 
         def scaled(t: float) -> float:
-            """a Phi(-t) without overflow."""
+            """Value of a Phi(-t) without overflow."""
             tail = erfc(t / sqrt(2)) / 2
             return exp(log_a + log(tail)) if tail > 0 else 0.0
 

@@ -1,4 +1,4 @@
-"""What a certificate is about: releases of noisy sums, which changes of the data sets, and what was
+"""Question of a certificate: releases of noisy sums, the changes of the data sets, and what is
 asked of them.
 
 One set of rules for all of it, those by which `dpsub` refuses a question. A false claim would have
@@ -19,7 +19,7 @@ from multiplicity import Stage, probability, stages_of
 SCHEDULES = ("deterministic", "cyclic_poisson", "shuffle", "random_allocation")
 LEAST_NOISE, MOST_NOISE = 0.05, 1e9
 MOST_COMPOSED = 10**9  # steps, or epochs of a schedule
-MOST_DRAWS = 10**6  # of a stage with replacement, and records of a group
+MOST_DRAWS = 10**6  # draws of a stage with replacement, and records of a group
 MOST_EPSILON = 1e12
 
 
@@ -60,7 +60,7 @@ class Release:
 
     @property
     def rounds(self) -> int:
-        """How many independent events it is: its steps, or the epochs of a schedule."""
+        """Number of independent events: the release's steps, or the epochs of a schedule."""
         if self.name not in SCHEDULES:
             return self.steps
         return self.steps // self.steps_per_epoch(self.n)
@@ -92,7 +92,8 @@ class Release:
 
 
 def read_release(data: dict, adjacency: str) -> Release:
-    """A release as the question states it; refuses what cannot be, or what no theorem is about."""
+    """Return the release that the question states; refuse what cannot be, or what no theorem is
+    about."""
     cover(data["mechanism"] in ("gaussian", "laplace"), f"noise {data['mechanism']}")
     cover(data["denominator"] == "fixed", "a denominator that is not fixed")
     cover(data["sample"] is None, "several queries of one sample")
@@ -119,7 +120,7 @@ def read_release(data: dict, adjacency: str) -> Release:
 
 
 def check_sizes(release: Release) -> None:
-    """Sizes and rates fit each other and n."""
+    """Check that sizes and rates fit each other and n."""
     sampler, n = release.sampler, release.n
     sizes = {"n": n} | {
         name: sampler.get(name) for name in ("m", "b", "max_batch", "cycle", "t", "k")
@@ -163,7 +164,7 @@ def check_steps(release: Release) -> None:
 
 
 def check_group(release: Release, adjacency: str) -> None:
-    """A group is one that both data sets have room for."""
+    """Refuse a group that one of the data sets has no room for."""
     group, n = release.group, release.n
     if isinstance(group, tuple):
         need(adjacency == "add_remove", "a group is mixed under add_remove alone")
@@ -180,7 +181,7 @@ def check_group(release: Release, adjacency: str) -> None:
 
 
 def check_relation(release: Release, adjacency: str) -> None:
-    """Some theorem is about it."""
+    """Refuse a relation that no theorem is about."""
     cover(
         bool(theorems_about(release, adjacency)),
         f"{release.name} with {'Laplace' if release.laplace else 'Gaussian'} noise under "
@@ -199,7 +200,7 @@ def check_relation(release: Release, adjacency: str) -> None:
 
 
 def theorems_about(release: Release, adjacency: str) -> tuple[str, ...]:
-    """The theorems that may bound one round of the release from above; each checks its hypotheses
+    """Theorems that may bound one round of the release from above; each checks its hypotheses
     again."""
     if release.group != 1:
         return _about_groups(release, adjacency)
@@ -252,7 +253,7 @@ def _about_chains(release: Release, adjacency: str) -> tuple[str, ...]:
 
 
 def game_of(release: Release, adjacency: str) -> str | None:
-    """The theorem whose game bounds many steps of the release, if there is one."""
+    """Theorem whose game bounds many steps of the release, if there is one."""
     if release.group != 1 or release.kinds is None:
         return None
     kinds = tuple(release.kinds)
@@ -277,13 +278,13 @@ def serves_both_orders(release: Release, adjacency: str) -> bool:
 
 @dataclass(frozen=True)
 class Question:
-    """What was asked: of `quantity`, epsilon or delta, the other one is given."""
+    """The question: of `quantity`, epsilon or delta, the other one is given."""
 
     releases: list[Release]
     adjacency: str
     quantity: str
     given: float
-    plain: dict = field(repr=False)  # as the file has it
+    plain: dict = field(repr=False)  # the question as the file has it
 
     @property
     def serves_both_orders(self) -> bool:
@@ -307,7 +308,7 @@ def read_question(data: dict) -> Question:
 
 @dataclass(frozen=True)
 class Claim:
-    """That the claimed end of a question meets, or does not meet, delta at epsilon."""
+    """Claim that one end of a question meets, or does not meet, delta at epsilon."""
 
     question: Question
     epsilon: arb
@@ -328,7 +329,7 @@ class Claim:
 
 
 def claim_of(question: Question, value: float) -> Claim:
-    """The claim of one end, put in the place of what was asked for."""
+    """Return the claim of one end, put in the place of what was asked for."""
     epsilon, delta = (
         (value, question.given) if question.quantity == "epsilon" else (question.given, value)
     )
@@ -346,7 +347,7 @@ RELATIONS = {
 
 
 def described(question: Question) -> list[str]:
-    """The whole question, and what it takes for granted."""
+    """Describe the whole question, and what it takes for granted."""
     asked = "delta" if question.quantity == "epsilon" else "epsilon"
     lines = [
         f"question: {question.quantity} at {asked} = {question.given!r}, {question.adjacency}: "

@@ -1,4 +1,4 @@
-"""A certificate as a file: strict JSON in a closed schema, the whole of it checked before anything
+"""Read a certificate from a file: strict JSON in a closed schema, all of it checked before anything
 is computed.
 
 A false claim that passes here would have to say one thing to this program and another one to
@@ -23,7 +23,7 @@ MOST_BYTES = 2**26
 MOST_DIGITS = 19
 LARGEST_WHOLE = 2**53  # beyond it a double does not tell whole numbers apart
 LARGEST_INDEX = 2**31
-LARGEST = 1e300  # of real numbers, so that products with numbers near 1 stay finite
+LARGEST = 1e300  # limit of real numbers, so that products with numbers near 1 stay finite
 MOST_TEXT = 200
 
 # A shape takes what was parsed, and where it stands; it returns the same with real numbers as
@@ -33,20 +33,20 @@ Shape = Callable[[Any, str], Any]
 
 @dataclass(frozen=True)
 class Source:
-    """The bytes of a file, told by their digest, and what they say."""
+    """Bytes of a file, told by their digest, and their content."""
 
     digest: str
     data: dict
 
 
 def read_file(path: str) -> Source:
-    """What is hashed is what is parsed."""
+    """Read a file, whose hash is that of the very bytes that are parsed."""
     content = content_of(path)
     return Source(hashlib.sha256(content).hexdigest(), certificate(parsed(content), "certificate"))
 
 
 def content_of(path: str) -> bytes:
-    """The one place where bytes are read."""
+    """Return the bytes of a file: the one place where they are read."""
     try:
         # a pipe or a device may have no end, and opening one may wait for ever
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -64,7 +64,7 @@ def content_of(path: str) -> bytes:
 
 
 def parsed(content: bytes) -> Any:
-    """JSON whose meaning no two readers disagree about."""
+    """Parse JSON that no two readers understand differently."""
     try:
         return json.loads(
             content.decode("utf-8"),
@@ -108,7 +108,7 @@ def _no_constant(text: str) -> None:
 
 
 def shown(value: Any) -> str:
-    """For a message: a file's words are not repeated at any length."""
+    """Text of a value for a message: a file's words are not repeated at any length."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -117,7 +117,7 @@ def shown(value: Any) -> str:
 
 
 def record(required: dict[str, Shape], optional: dict[str, Shape] | None = None) -> Shape:
-    """An object with these keys and no other."""
+    """Shape of an object with these keys and no other."""
     known = required | (optional or {})
 
     def read(value: Any, where: str) -> dict[str, Any]:
@@ -135,8 +135,8 @@ def record(required: dict[str, Shape], optional: dict[str, Shape] | None = None)
 
 
 def told_by(key: str, kinds: dict[str, Shape], what: str) -> Shape:
-    """An object whose entry `key` tells which of several shapes it has; one that this program does
-    not know is not covered."""
+    """Shape of an object whose entry `key` tells which of several shapes it has; one that this
+    program does not know is not covered."""
 
     def read(value: Any, where: str) -> Any:
         name = value.get(key) if type(value) is dict else None
@@ -170,7 +170,7 @@ def whole(least: int, most: int = LARGEST_WHOLE) -> Shape:
 
 
 def real(least: float, most: float = LARGEST) -> Shape:
-    """A double; a whole number stands for one where it is one."""
+    """Read a double, or a whole number that is one exactly."""
 
     def read(value: Any, where: str) -> float:
         is_number = type(value) is float or (type(value) is int and abs(value) <= LARGEST_WHOLE)
@@ -184,7 +184,7 @@ def real(least: float, most: float = LARGEST) -> Shape:
 
 
 def text(*choices: str) -> Shape:
-    """One of these words, or any short line that can be printed."""
+    """Shape of one of these words, or of any short line that can be printed."""
 
     def read(value: Any, where: str) -> str:
         is_line = type(value) is str and len(value) <= MOST_TEXT and value.isprintable()
@@ -197,19 +197,19 @@ def text(*choices: str) -> Shape:
 
 
 def only_true(value: Any, where: str) -> bool:
-    """True; where it is not so the entry is left out, so that one question has one form."""
+    """Read true; where it is not so the entry is left out, so that one question has one form."""
     if value is not True:
         raise Unreadable(f"{where} must be true or left out, got {shown(value)}")
     return True
 
 
 def optional(shape: Shape) -> Shape:
-    """That, or null."""
+    """Shape of a value that may be null."""
     return lambda value, where: None if value is None else shape(value, where)
 
 
 def tupled(*shapes: Shape) -> Shape:
-    """A list of as many entries, each of its own shape."""
+    """Shape of a list of as many entries, each of its own shape."""
 
     def read(value: Any, where: str) -> list:
         if type(value) is not list or len(value) != len(shapes):
@@ -221,7 +221,7 @@ def tupled(*shapes: Shape) -> Shape:
 
 
 def reals(least: float, most: float = LARGEST, count: int = 2**22, fewest: int = 1) -> Shape:
-    """A long list of doubles."""
+    """Shape of a long list of doubles."""
 
     def read(value: Any, where: str) -> list[float]:
         if type(value) is not list or not fewest <= len(value) <= count:
@@ -288,7 +288,8 @@ SAMPLERS = {
 
 
 def group(value: Any, where: str) -> int | list[int]:
-    """How many records of one unit differ; of a mixed change, how many are added and removed."""
+    """Read how many records of one unit differ; of a mixed change, how many are added and
+    removed."""
     if type(value) is list:
         return tupled(NUMBER, NUMBER)(value, where)
     return NUMBER(value, where)
@@ -309,7 +310,7 @@ RELEASE = record(
 
 
 def question(value: Any, where: str) -> dict:
-    """What is asked; `given` is the one of epsilon and delta that is not claimed."""
+    """Read what is asked; `given` is the one of epsilon and delta that is not claimed."""
     found = record(
         {
             "releases": listed(RELEASE, most=1000),
@@ -331,7 +332,7 @@ INDEX = whole(-LARGEST_INDEX, LARGEST_INDEX)
 
 
 def law(value: Any, where: str) -> dict:
-    """Masses at the losses offset + index step, in an order in which indices do not fall."""
+    """Read masses at the losses offset + index step, in an order in which indices do not fall."""
     found = record(
         {
             "step": real(1e-30, 1e6),
@@ -398,12 +399,12 @@ ORDERS = listed(
 REFERENCES = listed(
     record({"steps": SIZE, "record": BOTH_REVEALED}, {"empty": BOTH_REVEALED}), 100, least=0
 )
-PLACE = whole(0, 999)  # of a release or a block, in its list
+PLACE = whole(0, 999)  # place of a release or a block in its list
 
 OF_ALL = {"release": PLACE, "times": SIZE, "law": law}
 OF_UPPER = OF_ALL | {"theorem": text(), "section": text()}
 PLAIN = record(OF_UPPER)
-# what proves a law of a record that is in all steps is the theorem alone
+# a law of a record that is in all steps is proved by the theorem alone
 MORE: dict[str, Shape] = {
     "25": record(OF_UPPER, {"sums": SUMS}),
     "27": record(OF_UPPER, {"sums": SUMS}),
@@ -487,7 +488,8 @@ def lower(value: Any, where: str) -> dict:
 
 
 def _end(shape: Shape) -> Shape:
-    """What proves one end. It may name what is not known here, and the other one does not."""
+    """Shape of the proof of one end. If it names what is not known here, the other end can still be
+    proved."""
 
     def read(value: Any, where: str) -> dict | NotCovered:
         try:

@@ -1,10 +1,10 @@
-"""A record replaced, by way of a reference Q: for every split a = u w of an order
+"""Substitution of a record by way of a reference Q: for every split a = u w of an order
 
     H_a(P || P') <= H_u(P || Q) + u H_w(Q || P')
 
-("Substitution" in docs/proofs/allocation.md, and Theorem 49). Both terms are those of an
-allocation to k of t steps, of which Theorem 27 reveals k blocks with one step each; for k = 1 there
-is one block of all steps.
+("Substitution" in docs/proofs/allocation.md, and Theorem 49). Both terms are those of an allocation
+to k of t steps, which Theorem 27 cuts into k revealed blocks with one step of the record each; for
+k = 1 there is one block of all steps.
 """
 
 from allocation import allocated, are_blocks, in_all_steps, needed, sums_shortfall
@@ -20,8 +20,7 @@ SPLITS = 40  # halvings of the range of ln u
 
 
 class ComposedProfile:
-    """The profile of laws on one grid, each composed so often, and `charged` more at every
-    order."""
+    """Profile of a product of powers of laws on one grid, and `charged` more at every order."""
 
     def __init__(self, laws: list[tuple[Law, int]], charged: arb, cut: arb) -> None:
         product, self.first, self.step = composed(laws, cut, upper=True)
@@ -53,14 +52,14 @@ class ComposedProfile:
         return self.lines[self._line((loss - self.first) / self.step)]
 
     def _line(self, place: arb) -> int:
-        """Which line the profile is at so many steps from the first kink."""
+        """Index of the line that the profile is at so many steps from the first kink."""
         return int(min(max(float(place.mid()) + 1, 0.0), len(self.lines) - 1.0))
 
 
 def in_single_steps(
     rows: list[dict], t: int, k: int, distance: arb, direction: str, negligible: arb
 ) -> ComposedProfile:
-    """Theorem 27 for k of t steps: of H_a(P || Q) forward, of H_a(Q || P) backward.
+    """Profile by Theorem 27 for k of t steps: of H_a(P || Q) forward, of H_a(Q || P) backward.
 
     Each row has the law of the blocks of one size, and the sums that prove it; `distance` is what
     the record moves its steps by, over the noise scale.
@@ -76,8 +75,8 @@ def in_single_steps(
 
 
 def by_reference(there: ComposedProfile, back: ComposedProfile, order: Order) -> arb:
-    """H_u(P || Q) + u H_w(Q || P') at a split of the order: any is valid, and this is about the
-    best.
+    """Value of H_u(P || Q) + u H_w(Q || P') at a split of the order: any is valid, and this is
+    about the best.
 
     The sum is convex in u. Where the first profile is S - u T and the second one S' - w T' its
     slope is S' - T.
@@ -97,7 +96,7 @@ def by_reference(there: ComposedProfile, back: ComposedProfile, order: Order) ->
 
 
 def substitution(case: Case) -> arb:
-    """By way of no record; and G(a, 2 sqrt(k)/s) by (F1)."""
+    """Shortfall under substitution: by way of no record; and G(a, 2 sqrt(k)/s) by (F1)."""
     t, k = allocated(case.release)
     case.need(case.adjacency == "substitute", "substitute")
     if case.release.in_all_steps:

@@ -20,9 +20,9 @@ from work import fits, spend
 
 from profiles import Order, gaussian
 
-CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
-MOST_PLACES = 2**17  # of the grid of one order
-MOST_VALUES = 1_000_000  # of all grids of a part: a minute or two
+CELLS = 32  # cells of each of the two numbers over which the supremum in Lemma 52 is taken
+MOST_PLACES = 2**17  # places of the grid of one order
+MOST_VALUES = 1_000_000  # values on all grids of a part: a minute or two
 # What cutting a tail may add to a mean. To the right: as a share of what is charged, or of the
 # masses that are negligible next to delta. To the left it is added to the mean of the sum alone,
 # of which the positive part has as small a share as it is rare.
@@ -33,10 +33,10 @@ UNSEEN, UNSEEN_OF_NEGLIGIBLE, UNSEEN_ON_THE_LEFT = arb(2) ** -34, arb(2) ** 25, 
 
 
 def leak(ratio: arb, s: arb) -> arb:
-    """h(c), c >= 1: the supremum over R is taken on cells.
+    """Bound of h(c), c >= 1: the supremum over R is taken on cells.
 
-    What falls with R is taken at the left end of a cell and what grows with R at the right one: R
-    of at least `left` makes E X^2 at most 1 - left^2, and c' at least that of `left`.
+    Terms that fall with R are taken at the left end of a cell and those that grow with R at the
+    right one: R of at least `left` makes E X^2 at most 1 - left^2, and c' at least that of `left`.
     """
     by_pairs, most = gaussian(Order(ratio - 1), 2 / s), ZERO
     for cell in range(CELLS):
@@ -48,7 +48,8 @@ def leak(ratio: arb, s: arb) -> arb:
 
 
 def largest_mean(order: Order, farthest: arb, square: arb) -> arb:
-    """sup E G(c', X) over X in [0, farthest] with E X^2 <= square, by lines A + B X^2 >= G.
+    """Bound of sup E G(c', X) over X in [0, farthest] with E X^2 <= square, by lines A + B X^2 >=
+    G.
 
     G grows with X: up to a place A is its value there, and B the largest G / X^2 beyond it, on
     cells with G at their right end and X at their left one. The best place counts.
@@ -133,7 +134,7 @@ class Sum:
         return Sum(self.start + other.start + first, arb_poly(masses[first:]), excess)
 
     def mean_above_zero(self) -> arb:
-        """At least the mean of the positive part, in units."""
+        """Upper bound of the mean of the positive part, in units."""
         return self.excess + sum(
             (mass * (self.start + i) for i, mass in enumerate(self.masses) if self.start + i > 0),
             ZERO,
@@ -141,8 +142,8 @@ class Sum:
 
 
 def tail_length(masses: Iterable[arb], unseen: arb) -> int:
-    """How many masses, from the end where they begin, can be moved to the next one such that values
-    move by at most `unseen` places on average."""
+    """Number of masses, from the end where they begin, that can be moved to the next one such that
+    values move by at most `unseen` places on average."""
     moved, passed = ZERO, ZERO
     for count, mass in enumerate(masses):
         passed += mass
@@ -154,8 +155,8 @@ def tail_length(masses: Iterable[arb], unseen: arb) -> int:
 
 @dataclass(frozen=True)
 class Window:
-    """Z on the grid of one unit between two of its places, so far out that what is beyond them is
-    not seen.
+    """Z on the grid of one unit between two of its places, so far out that mass beyond them is not
+    seen.
 
     Its law has W(b) = E (Z - b)_+ at the places of the grid, linear between them: what is convex is
     below its chords, so each mass is moved to both neighbours with its mean kept. The masses are
@@ -198,7 +199,7 @@ def place_below(value: Callable[[int], arb], unseen: arb) -> int:
 
 
 def mean_above_zero(window: Window, k: int, unseen: arb) -> arb:
-    """At least E ((Z_1 + ... + Z_k)/k)_+; `unseen` is what cutting may add, about."""
+    """Upper bound of E ((Z_1 + ... + Z_k)/k)_+; `unseen` is what cutting may add, about."""
     square, result, count = window.on_grid(), None, k
     cut = unseen / window.unit
     while True:
@@ -215,7 +216,7 @@ def mean_above_zero(window: Window, k: int, unseen: arb) -> arb:
 
 @dataclass(frozen=True)
 class Chosen:
-    """An order a = 1 + u of a part, the number of steps k and the unit of the grid for it."""
+    """Order a = 1 + u of a part, with the number of steps k and the unit of the grid for it."""
 
     u: arb
     k: int
@@ -233,20 +234,20 @@ def read_orders(rows: list[dict], T: int) -> list[Chosen]:
 
 
 def differences(release: Release, adjacency: str, a: arb) -> list[Difference]:
-    """The laws of Lemma 60, of either order of the data sets where they differ."""
+    """Differences of Lemma 60, of either order of the data sets where they differ."""
     if adjacency == "substitute":
         return [Difference(a, 2 / release.s, 1, 1)]
     return [Difference(a, 1 / release.s, 2, 1), Difference(a, 1 / release.s, 1, 2)]
 
 
 def charge(s: arb, T: int, k: int) -> arb:
-    """h tau of Theorems 49 and 61 for k of T steps, k <= T - 1."""
+    """Charge h tau of Theorems 49 and 61 for k of T steps, k <= T - 1."""
     tau = gaussian(Order(ZERO), 2 * arb(2).sqrt() / s)
     return leak(arb(T - 1) / k, s) * tau
 
 
 def bounds_by_theorem_61(case: Case, T: int) -> list[tuple[arb, arb]]:
-    """(a, bound of H_a) at the orders of a part."""
+    """Points (a, bound of H_a) by Theorem 61 at the orders of a part."""
     chosen = read_orders(case.part["orders"], T)
     spend(100 * len(chosen), "orders of Theorem 61")
     charges = {k: charge(case.release.s, T, k) for k in {each.k for each in chosen}}
@@ -274,9 +275,9 @@ def bounds_by_theorem_61(case: Case, T: int) -> list[tuple[arb, arb]]:
 
 @dataclass(frozen=True)
 class Reference:
-    """An epoch in which another record stands in for the differing one, that in 1 of k steps.
+    """Epoch in which another record stands in for the differing one, which is in 1 of k steps.
 
-    `ways` there and back are those of both orders of the data sets where they differ.
+    `ways` are the profiles there and back, for both orders of the data sets where they differ.
     """
 
     ways: list[tuple[ComposedProfile, ComposedProfile]]
@@ -300,7 +301,7 @@ def read_reference(row: dict, case: Case, T: int) -> Reference:
         rows = row[of][direction]
         return in_single_steps(rows, k, 1, distance / s, direction, case.negligible)
 
-    # of a record the other one is up to 2 apart, and of one that contributes 0 up to 1
+    # the other record is up to 2 apart from a record, and up to 1 from one that contributes 0
     there, back = profile("record", 2, "forward"), profile("record", 2, "backward")
     ways = [(there, back)]
     if case.adjacency == "zero_out":
@@ -310,7 +311,8 @@ def read_reference(row: dict, case: Case, T: int) -> Reference:
 
 
 def bounds_by_theorem_49(case: Case, T: int) -> list[tuple[arb, arb]]:
-    """(a, bound of H_a) at order 1 and the kinks of a part's law, for all of its references."""
+    """Points (a, bound of H_a) by Theorem 49 at order 1 and the kinks of a part's law, for all of
+    its references."""
     references = [read_reference(row, case, T) for row in case.part["references"]]
     return [
         (order.a, reference.bound(order))
@@ -320,7 +322,7 @@ def bounds_by_theorem_49(case: Case, T: int) -> list[tuple[arb, arb]]:
 
 
 def theorem_61(case: Case) -> arb:
-    """Theorems 61 and 49, next to Theorem 19."""
+    """Shortfall by Theorems 61 and 49, next to Theorem 19."""
     release = case.release
     case.need(
         release.name == "shuffle" and not release.laplace, "shuffled epochs and Gaussian noise"

@@ -19,7 +19,7 @@ from multiplicity import ball
 from theorems import Case
 from work import fits, spend
 
-MOST_VALUES = 2**19  # of a sum: more take too long
+MOST_VALUES = 2**19  # values of a sum: more take too long
 
 
 def step_masses(edges: list[arb], mean: arb) -> list[arb]:
@@ -57,7 +57,7 @@ class Values:
 
 
 def kept(start: int, masses: list[arb], lost: arb, cut: arb) -> Values:
-    """Without tails of a mass below `cut`."""
+    """Values without tails of a mass below `cut`."""
     right = ZERO
     while len(masses) > 1 and right + masses[-1] < cut:
         right += masses.pop()
@@ -92,8 +92,8 @@ def law_of_sum(terms: list[tuple[list[arb], int]], cut: arb) -> Values:
 
 
 def epoch(case: Case, filler: object) -> tuple[int, int]:
-    """Steps of an epoch, and how many of them hold the record, where all else is a translation of
-    the outputs that is known."""
+    """Number of steps of an epoch, and of those that hold the record, where all else is a
+    translation of the outputs that is known."""
     release = case.release
     if release.name == "random_allocation":
         if filler != 0:
@@ -105,7 +105,7 @@ def epoch(case: Case, filler: object) -> tuple[int, int]:
 
 
 def step_functions(case: Case) -> arb:
-    """The law of a part against events of the sum over the steps of an epoch."""
+    """Excess of a part's law over events of the sum over the steps of an epoch."""
     record, other, filler = neighbours(case)
     steps, own = epoch(case, filler)
     edges = [arb(x) for x in case.part["edges"]]

@@ -29,7 +29,7 @@ from profiles import Bound, Groups, Minorant, Order, gaussian, laplace, pair, re
 
 @dataclass(frozen=True)
 class Shared:
-    """What several parts of an end refer to by its place in a list, each read once."""
+    """Entries that several parts of an end refer to by their place in a list, each read once."""
 
     rows: list[dict] = field(default_factory=list)
     _made: dict = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class Case:
-    """A part of one end, and what it has to be held against."""
+    """A part of one end, with all that its shortfall depends on."""
 
     release: Release
     adjacency: str
@@ -81,7 +81,7 @@ def held_against(case: Case, forward: Bound, backward: Bound | None = None) -> a
 
     Without `backward` both orders have the bound `forward` (substitution).
 
-    A law that is too small would have to be held against too small a bound: where a loss is not
+    A law that is too small would have to be compared with too small a bound: where a loss is not
     told apart from 0, so that it is not known which of the two is asked, nothing is proved. At
     order 1 (loss 0) both formulas are good.
     """
@@ -109,7 +109,8 @@ def held_against(case: Case, forward: Bound, backward: Bound | None = None) -> a
 
 
 def orders_from_one(case: Case) -> list[Order]:
-    """Order 1 and the kinks of the case's law above it."""
+    """Orders at which a law is compared with a bound: order 1 and the kinks of the case's law above
+    it."""
     return [Order(ZERO), *(Order(loss.expm1().mid()) for loss in case.law.losses() if loss > 0)]
 
 
@@ -131,17 +132,17 @@ def held_against_chords(case: Case, distance: arb, points: list[tuple[arb, arb]]
 
 
 def shifted(counts: Counts, unit: arb) -> list[tuple[arb, arb]]:
-    """sum p_l N(l unit)."""
+    """Mixture sum p_l N(l unit)."""
     return [(p, hits * unit) for hits, p in enumerate(counts.probabilities)]
 
 
 def plus(bound: Bound, rest: arb) -> Bound:
-    """What is left out of a law of counts is added: no event has more of it."""
+    """Bound with the probability that a law of counts leaves out added: no event has more of it."""
     return lambda order, enough: bound(order, enough) + rest
 
 
 def against_origin(counts: Counts, unit: arb) -> tuple[Bound, Bound]:
-    """sum p_l N(l unit) against N(0), and back.
+    """Bounds of sum p_l N(l unit) against N(0), and back.
 
     Half-lines to the right are best: the ratio of the densities, sum p_l e_(l unit), rises; back it
     is reflected.
@@ -153,7 +154,7 @@ def against_origin(counts: Counts, unit: arb) -> tuple[Bound, Bound]:
 def poisson_bounds(
     rate: Fraction, adjacency: str, s: arb, is_laplace: bool
 ) -> tuple[Bound, Bound | None]:
-    """Theorem 1 with l in {0, 1}, r = 1; for Laplace noise the closed forms of 3.7."""
+    """Bounds by Theorem 1 with l in {0, 1}, r = 1; for Laplace noise the closed forms of 3.7."""
     q, counts = ball(rate), Counts([ball(1 - rate), ball(rate)], ZERO)
     if is_laplace:
         if adjacency == "substitute":
@@ -219,7 +220,7 @@ def theorem_4(case: Case) -> arb:
 
 
 def revealed(stages: list[Stage], slots: int, marked: int, s: arb, negligible: arb) -> Bound:
-    """B(a; N, j, stages) of 3.5."""
+    """Bound B(a; N, j, stages) of 3.5."""
     counts = stage_counts(stages[0], slots, marked, negligible)
     spend(len(counts.probabilities), "combinations of numbers of occurrences")
     if len(stages) == 1:
@@ -262,7 +263,7 @@ class Branches:
             if total <= enough:
                 return total
             weight, bound = self.branches[place]
-            # What this branch may be while the others stay as they are.
+            # The value up to which this branch is enough while the others stay as they are.
             allowed = (values[place] - (total - enough)) / weight
             values[place] = smaller(
                 values[place], weight * bound(lifted, positive_part(allowed).lower())
@@ -324,7 +325,7 @@ def theorem_10(case: Case) -> arb:
 
 
 def backward_of_chain(later: Branches) -> Bound:
-    """The second line of Theorem 10."""
+    """Bound by the second line of Theorem 10."""
     eta = later.eta
 
     def backward(order: Order, enough: arb) -> arb:
@@ -338,8 +339,8 @@ def backward_of_chain(later: Branches) -> Bound:
 
 
 def zero_out_pairs(q: arb, s: arb) -> tuple[Bound, Bound]:
-    """Theorem 16: the numbers 2 and 1, and 1 and 0, in the places of x and y; half-lines are best
-    by Lemma 12 (iii)."""
+    """Bounds by Theorem 16: the numbers 2 and 1, and 1 and 0, in the places of x and y; half-lines
+    are best by Lemma 12 (iii)."""
     stay, unit = ONE - q, ONE / s
     one = [(stay, ZERO), (q, unit)]
     return pair([(stay, ZERO), (q, 2 * unit)], one), pair(one, [(ONE, ZERO)])
@@ -358,8 +359,8 @@ def theorem_16(case: Case) -> arb:
 
 
 def laplace_zero_out(q: arb, d: arb) -> tuple[Bound, Bound]:
-    """Theorem 73, d = 1/s: q times the largest 1 - e^-t/2 - (a w + tau w^2) e^t/2, tau = (1 - q)
-    (a - 1)/q; and the pair of Poisson sampling."""
+    """Bounds by Theorem 73, d = 1/s: q times the largest 1 - e^-t/2 - (a w + tau w^2) e^t/2, tau =
+    (1 - q) (a - 1)/q; and the pair of Poisson sampling."""
     w = (-d).exp()
 
     def forward(order: Order, enough: arb) -> arb:
@@ -370,7 +371,8 @@ def laplace_zero_out(q: arb, d: arb) -> tuple[Bound, Bound]:
 
 
 def theorem_73(case: Case) -> arb:
-    """Where every record is drawn, q = 1, both are those of Lap(1) against Lap(0)."""
+    """Shortfall by Theorem 73. Where every record is drawn, q = 1, both bounds are those of Lap(1)
+    against Lap(0)."""
     stages = case.stages
     case.need(case.adjacency == "zero_out" and case.release.laplace, "zero_out and Laplace noise")
     case.need(len(stages) == 1 and stages[0].kind == "without", "samples without replacement")
@@ -408,8 +410,9 @@ def theorem_18(case: Case) -> arb:
 
 
 def theorem_71(case: Case) -> arb:
-    """Cut samples, where B - 1 and more of the others are not told apart: of the others' sums N(0)
-    stands for B - 1 of them, N(g) for B, and N(v) for the record next to B - 1."""
+    """Shortfall by Theorem 71 for cut samples, where B - 1 and more of the others are not told
+    apart: of the others' sums N(0) stands for B - 1 of them, N(g) for B, and N(v) for the record
+    next to B - 1."""
     release, unit = case.release, ONE / case.release.s
     case.need(
         release.name == "truncated_poisson" and not release.laplace,
@@ -480,8 +483,9 @@ def theorem_19(case: Case) -> arb:
 
 @dataclass(frozen=True)
 class Theorem:
-    """Where it stands, and what a law lacks to dominate what it says of a case. Of which releases
-    it is one, and how often its laws are composed, is looked up from the question."""
+    """A theorem: the pages that have it, and how much a law lacks to dominate its bound in a case.
+    The releases that it is about, and how often its laws are composed, are looked up from the
+    question."""
 
     page: str
     shortfall: Callable[[Case], arb]

@@ -42,7 +42,8 @@ def ways(
     weight: arb = ONE,
     reached: arb = ONE,
 ) -> tuple[list[Draws], arb]:
-    """All of them, by (i) of the theorem, and the probability of what is left out."""
+    """All ways in which the stages before the last may go, by (i) of the theorem, and the
+    probability of those that are left out."""
     counts = stage_counts(stages[0], slots, marked, negligible / weight)
     rest = weight * counts.rest
     spend(len(counts.probabilities), "combinations of numbers of occurrences")
@@ -64,7 +65,8 @@ def ways(
 
 
 def with_record(order: Order, others: arb, distance: arb) -> arb:
-    """S(a, others; l, 2 l): the most that N(2 l) - a N(l) - others N(0) gives to an event, v first.
+    """Supremum S(a, others; l, 2 l): the most that N(2 l) - a N(l) - others N(0) gives to an event,
+    v first.
 
     Over that of N(0) the density at t is e_2l - a e_l - others, with y = e^(l t)
     y^2 e^(-2 l^2) - a y e^(-l^2/2) - others. As others >= 0, this has one positive root and is
@@ -78,7 +80,7 @@ def with_record(order: Order, others: arb, distance: arb) -> arb:
 
 
 def without_record(order: Order, others: arb, distance: arb) -> arb:
-    """G(a + others, l), 0 first."""
+    """Divergence G(a + others, l), 0 first."""
     return gaussian(Order(order.u + others), distance)
 
 
@@ -87,7 +89,7 @@ def without_record(order: Order, others: arb, distance: arb) -> arb:
 
 @dataclass(frozen=True)
 class Levels:
-    """Logarithms, in floating point, of what charges are chosen from."""
+    """Quantities, as logarithms in floating point, from which charges are chosen."""
 
     a: float
     fillers: float  # b - a
@@ -96,7 +98,7 @@ class Levels:
 
 
 def levels(order: Order, draws: Draws) -> Levels | None:
-    """None if there is nothing to share."""
+    """Levels of an order, or None if there is nothing to share."""
     missed = draws.counts.probabilities[0]
     if not (order.u > 0 and missed > 0):
         return None
@@ -116,7 +118,7 @@ Paid = Callable[[Levels, float, float], tuple[float, float] | None]
 
 
 def paid_with_record(at: Levels, x: float, t: float) -> tuple[float, float] | None:
-    """tau_l = e_2l - a e_l - (b - a) at the threshold t, where it is positive."""
+    """Charge tau_l = e_2l - a e_l - (b - a) at the threshold t, where it is positive."""
     record = exp(min(at.a - t * x + 1.5 * x * x, 1.0))
     taken = record + exp(min(at.fillers - 2 * t * x + 2 * x * x, 1.0))
     if taken >= 1:
@@ -125,7 +127,7 @@ def paid_with_record(at: Levels, x: float, t: float) -> tuple[float, float] | No
 
 
 def paid_without(at: Levels, x: float, t: float) -> tuple[float, float] | None:
-    """tau_l = e_l - b."""
+    """Charge tau_l = e_l - b."""
     taken = exp(min(at.b - t * x + x * x / 2, 1.0))
     if taken >= 1:
         return None
@@ -142,8 +144,8 @@ class Threshold:
     t: float = 0.0
 
     def shares(self, at: Levels) -> list[float]:
-        """What each l is charged of the budget, times p_l, by Newton's method between brackets; any
-        shares are valid."""
+        """Shares of the budget that each l is charged, times p_l, by Newton's method between
+        brackets; any shares are valid."""
         low, high = -inf, inf
         kept = [0.0] * len(self.rows)
         for _ in range(100):
@@ -220,7 +222,7 @@ FIRST: dict[str, tuple[Callable[[Order, arb, arb], arb], Paid]] = {
 def zeroed_bounds(
     stages: list[Stage], slots: int, s: arb, negligible: arb
 ) -> tuple[Bound, Bound, int]:
-    """Both directions, and how many suprema each order takes."""
+    """Bounds of both directions, and how many suprema each order takes."""
     found, rest = ways(stages, slots, 1, negligible)
     both = (Zeroed(found, rest, s, first) for first in ("v", "0"))
     return *both, sum(len(way.rows) for way in found)

@@ -69,7 +69,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the site, built as `make docs` does, where a warning is an error."""
+    """Return the folder of the site, built as `make docs` does, where a warning is an error."""
     top = clone(tmp_path_factory.mktemp("clone"))
     (top / "docs").unlink()
     shutil.copytree(ROOT / "docs", top / "docs", ignore=shutil.ignore_patterns("api"))
@@ -88,7 +88,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(built: Path) -> Iterator[str]:
-    """Where a browser finds it; search results need a server."""
+    """Serve the site at an address for a browser, as search results need a server."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(built)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
@@ -115,11 +115,11 @@ def page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def seen(browser: Browser, built: Path, site: str) -> dict[str, Seen]:
-    """Every page, opened on a phone; the browser may neither complain nor ask for anything
+    """Open every page on a phone; the browser may neither complain nor ask for anything
     elsewhere."""
     context = browser.new_context(viewport=PHONE, is_mobile=True)
     page, said, asked = context.new_page(), list[str](), list[str]()
-    # browsers ask for it, the site has none
+    # browsers ask for this icon, which the site does not have
     page.route("**/favicon.ico", lambda route: route.fulfill(status=204))
     page.on("console", lambda message: said.append(f"{page.url}: {message.text}"))
     page.on("pageerror", lambda error: said.append(f"{page.url}: {error}"))

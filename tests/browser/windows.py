@@ -50,7 +50,7 @@ class View:
 
     @property
     def found(self) -> int:
-        """How many printed numbers the list shows."""
+        """Return how many printed numbers the list shows."""
         return int(self.page.locator("#shown").inner_text().split()[0])
 
     def column(self, number: int) -> list[str]:

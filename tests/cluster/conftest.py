@@ -41,14 +41,15 @@ def slurm() -> Iterator[None]:
 
 @pytest.fixture
 def accounts(slurm: None) -> None:
-    """That Slurm, and it keeps accounts."""
+    """The same Slurm where it keeps accounts."""
     if reason := slurm_on_loopback.why_no_accounts():
         pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
 def greedy(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[jobs.Run]:
-    """A run whose jobs need more than they first ask for; it takes minutes, mostly of waiting."""
+    """Start a run whose jobs need more than they first ask for; it takes minutes, mostly of
+    waiting."""
     with jobs.start_small(tmp_path_factory.mktemp("greedy")) as process:
         yield process
 

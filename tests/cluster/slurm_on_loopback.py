@@ -126,7 +126,7 @@ def ours() -> bool:
 
 def install() -> None:
     """Install Debian's packages; no service is started by it. Accounting is left out where it
-    cannot be had."""
+    cannot be installed."""
     policy = Path("/usr/sbin/policy-rc.d")
     made = not policy.exists()
     if made:

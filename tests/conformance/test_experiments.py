@@ -29,18 +29,19 @@ NAMES = REGISTRY.names()
 
 
 def of_papers(what: str) -> list[Any]:
-    """Return what the tests of the papers say in `tests/papers/<paper>/sizes.py`, where they do."""
+    """Return the attribute of that name in `tests/papers/<paper>/sizes.py` of each paper that has
+    it."""
     there = [key for key in papers() if (ROOT / "tests/papers" / key / "sizes.py").is_file()]
     sizes = [importlib.import_module(f"tests.papers.{key}.sizes") for key in there]
     return [getattr(module, what) for module in sizes if hasattr(module, what)]
 
 
 SMALLER: dict[str, dict[str, Any]] = dict(ChainMap(*of_papers("SMALLER")))
-"""Over workflow/smoke.yaml."""
+"""Settings over those of workflow/smoke.yaml."""
 LONGEST = {*chain(*of_papers("LONGEST"))}
-"""Whose records take minutes."""
+"""Experiments whose records take minutes."""
 LONG = LONGEST | {*chain(*of_papers("LONG"))}
-"""Whose records take seconds, or more."""
+"""Experiments whose records take seconds, or more."""
 
 
 def long_ones_apart(names: Iterable[str]) -> list[Any]:
@@ -71,7 +72,7 @@ def few_short_ones(names: Iterable[str]) -> list[Any]:
 
 @pytest.fixture(scope="session")
 def smoke() -> dict[str, Any]:
-    """Settings of all experiments in workflow/smoke.yaml."""
+    """Return the settings of all experiments in workflow/smoke.yaml."""
     config = configuration.load([ROOT / "config.yaml", ROOT / "workflow/smoke.yaml"])
     return {
         name: settings.merge(config["experiments"][name], SMALLER.get(name, {})) for name in NAMES
@@ -80,7 +81,7 @@ def smoke() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Stand-ins of all data sets."""
+    """Return stand-ins of all data sets."""
     folder, found = tmp_path_factory.mktemp("stand-ins"), {}
     for name, data_set in DATA_SETS.members().items():
         found[name] = folder / f"{name}{data_set.suffix}"
@@ -89,7 +90,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 class Runs:
-    """Runs of experiments, those whose records another one reads made once."""
+    """Runs of experiments; records that another experiment reads are made once."""
 
     def __init__(self, smoke: dict[str, Any], prepared: dict[str, Path]) -> None:
         self.smoke, self.prepared, self.made = (

@@ -82,7 +82,8 @@ def test_draws_follow_the_law(sampler: FrameSampler, frame: Frame) -> None:
 
 
 def test_a_planted_fault_is_found() -> None:
-    """Sizes one off; systematic in place of maximal entropy; a law of the wrong order."""
+    """Three faults: sizes one off; systematic in place of maximal entropy; a law of the wrong
+    order."""
     level = budget.level("design draws", 2 * len(EXAMPLES))
     frame = Frame(6, sizes=np.array([1.0, 2.0, 2.0, 3.0, 5.0, 30.0]))
     wrong = seen(

@@ -36,7 +36,7 @@ TOO_SMALL = 0.95
 def integral(
     function: Callable[[float], float], low: float, high: float, kinks: list[float]
 ) -> float:
-    """Adaptive quadrature piece by piece between the kinks."""
+    """Adaptive quadrature, piece by piece between the kinks."""
     edges = sorted({low, high, *(kink for kink in kinks if low < kink < high)})
     return math.fsum(
         quad(function, a, b, epsabs=1e-15, epsrel=1e-13, limit=200)[0] for a, b in pairwise(edges)

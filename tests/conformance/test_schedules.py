@@ -30,11 +30,11 @@ every_example = pytest.mark.parametrize(
 N_EPOCHS = 4000
 
 Plan = tuple[int, ...]
-"""Of an epoch: at step * n + record whether the record is in the step."""
+"""Tuples for an epoch: the entry at step * n + record says whether the record is in the step."""
 
 
 def plans(schedule: Schedule, n: int) -> dict[Plan, float]:
-    """The law of an epoch, from the definition."""
+    """Return the law of an epoch, from the definition."""
     steps, law = schedule.steps_per_epoch(n), dict[Plan, float]()
     for places, chance in schedule.law(n):
         plan = tuple(int(step in places[record]) for step in range(steps) for record in range(n))
@@ -43,7 +43,7 @@ def plans(schedule: Schedule, n: int) -> dict[Plan, float]:
 
 
 def tables(samples: Samples, n: int, steps: int) -> np.ndarray:
-    """Membership of blocks of `steps` steps, shape (blocks, steps * n)."""
+    """Return the membership of blocks of `steps` steps, shape (blocks, steps * n)."""
     found = np.zeros((samples.n_subsets, n), dtype=int)
     np.add.at(
         found,
@@ -58,8 +58,8 @@ def epoch_p(outcomes: np.ndarray, law: dict[Plan, float]) -> float:
 
 
 def pairs_p(schedule: Schedule, table: np.ndarray, law: dict[Plan, float], n: int) -> float:
-    """p-value of record 0 in steps a and b of two consecutive epochs, for all a and b: the joint
-    law of two steps, of one epoch by the enumerated law, of two by independence."""
+    """Return the p-value of record 0 in steps a and b of two consecutive epochs, for all a and b:
+    the joint law of two steps, of one epoch by the enumerated law, of two by independence."""
     plan, chance = np.array(list(law)), np.array(list(law.values()))
     steps = schedule.steps_per_epoch(n)
     theirs, ours = plan[:, ::n][:, :steps], table.reshape(-1, 2 * steps, n)[:, :, 0]

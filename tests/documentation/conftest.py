@@ -1,5 +1,5 @@
-"""Pages show what a reader gets: answers that are refined, with the work that is spent by
-default."""
+"""Commands on pages are run as a reader runs them: answers are refined, with the work that is spent
+by default."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Console blocks of a page: what is typed after `$` and what is shown below it, run in a folder
-like a clone.
+"""Console blocks of a page: commands after `$` are run in a folder like a clone, and compared with
+the output shown below them.
 
 `PYTHONPATH=src python -m tests.documentation.console docs/tutorial.md` shows what the commands
 print now.
@@ -40,8 +40,8 @@ class Typed:
     shown: str
 
     def matches(self, output: str) -> bool:
-        """Whether the output is what is shown; `...` stands for any text, at the end for none as
-        well."""
+        """Whether the output matches what the page shows; `...` stands for any text, at the end for
+        none as well."""
         check = doctest.OutputChecker().check_output
         return any(check(self.shown, output + end, doctest.ELLIPSIS) for end in ("", "\n"))
 

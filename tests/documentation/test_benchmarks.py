@@ -1,5 +1,5 @@
-"""The benches name what the package has: each is imported, as `make bench` does, and each line of
-it is made."""
+"""The benchmarks can be run: each is imported, as `make bench` does, and each line of it is
+made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from dpsub import sampling
 from tests.gone import needs_all_papers
 
-pytestmark = needs_all_papers  # benches measure their experiments
+pytestmark = needs_all_papers  # benchmarks measure the experiments of these papers
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 

@@ -1,4 +1,4 @@
-"""The page for who comes from other accountants: its table is what they say now."""
+"""The table for readers who come from other accountants holds what these answer now."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_whole_table_is_current() -> None:
 
 
 def test_all_accountants_agree() -> None:
-    """Numbers of the page: the two ends of dpsub lie within what the others say."""
+    """The two ends of dpsub on the page lie within what the others say."""
     page = PAGE.read_text(encoding="utf-8")
     rows = [
         [re.findall(r"[\d.]+(?:e-\d+)?", cell) for cell in line.split("|")[2:4]]

@@ -1,4 +1,4 @@
-"""What needs the network: links to other places."""
+"""Tests that need the network: links to other places."""
 
 from __future__ import annotations
 

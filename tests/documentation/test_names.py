@@ -1,5 +1,5 @@
-"""What pages name is there: files, commands with their options, tests, names of results and of
-Python."""
+"""Everything that pages name is there: files, commands with their options, tests, names of results
+and of Python."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.documentation.console import MADE, ROOT
 from tests.documentation.test_pages import PAGES, TEMPLATES, in_clone, name_of
 from tests.gone import needs_all_papers
 
-# it tells of what is gone, too
+# it names removed files, too
 TEXTS = [page for page in (*PAGES, *TEMPLATES) if page.name != "CHANGELOG.md"]
-pytestmark = needs_all_papers  # pages name what papers have
+pytestmark = needs_all_papers  # pages name parts of papers
 EVERY = pytest.mark.parametrize("page", TEXTS, ids=name_of)
 FOLDERS = (
     "src",
@@ -52,14 +52,14 @@ OF_RESULTS = {
 }
 """Files and folders of every results folder."""
 YOURS = re.compile(r"(my|mine|once|frame|FRAME|demo)\b")
-"""How files of a reader's own are called in examples."""
+"""Names of a reader's own files in examples."""
 OF_OTHERS = {"coming-from.md"}
-"""Pages that name what other libraries have."""
+"""Pages with names from other libraries."""
 
 
 def code_of(page: Path) -> list[str]:
-    """Return what a page shows as code: the lines of its blocks, and what stands between
-    backticks, formulas excepted."""
+    """Return the code of a page: the lines of its blocks, and text between backticks, formulas
+    excepted."""
     text = re.sub(r"\{\{.*?\}\}|\{%.*?%\}|\$`[^`]+`\$", "", page.read_text(encoding="utf-8"))
     both = re.MULTILINE | re.DOTALL
     blocks = re.findall(r"^ *```(?!\{|yaml|text|python|toml|json|math)\w*\n(.*?)^ *```", text, both)
@@ -104,7 +104,7 @@ def unknown_options(command: str, words: list[str]) -> list[str]:
 
 
 def faults_of_a_command(text: str) -> list[str]:
-    """Return what a line of code names that is not there."""
+    """Return the names in a line of code that do not exist."""
     words = words_of(text)
     found = []
     for place, word in enumerate(words):
@@ -141,8 +141,8 @@ def faults_of_a_command(text: str) -> list[str]:
 
 
 def faults_of_a_script(script: Path, words: list[str]) -> list[str]:
-    """Return a script that is not there, or the options that it does not have; what follows `--` is
-    another's."""
+    """Return a script that does not exist, or its options that do not; words after `--` are another
+    program's."""
     if not script.is_file():
         return [script.name]
     own = words[: words.index("--")] if "--" in words else words
@@ -157,8 +157,7 @@ def is_artefact(name: str) -> bool:
 
 
 def missing_file(token: str) -> bool:
-    """Whether a token names a file or folder that is not in a clone, nor among those that a run
-    makes."""
+    """Whether a token names a file or folder that is neither in a clone nor made by a run."""
     if re.search(r"[<>{}$` ]|\.\.\.|mine$", token) or token.endswith("-"):
         return False
     path = token.rstrip("/;").removeprefix("./")  # answers list their theorems with semicolons
@@ -167,7 +166,7 @@ def missing_file(token: str) -> bool:
         return not is_result(inside)
     if top in FOLDERS and "/" in token:
         if any(path.startswith(one) for one in ("data/raw", "data/interim", "docs/api")):
-            return False  # made, and said to be
+            return False  # the page says that it is made
         return not (any(ROOT.glob(path)) if "*" in path else in_clone(ROOT / path))
     if re.fullmatch(r"[\w-]+\.(py|md|yaml|toml|lock|csv|cff|smk)", path) and not YOURS.match(path):
         return not any(in_clone(one) for one in everywhere().get(path, ()))
@@ -238,7 +237,8 @@ def resolves(name: str) -> bool:
 
 @EVERY
 def test_names_with_underscores_are_names_of_the_project(page: Path) -> None:
-    """Columns, claims, settings, variants, options: `relative_width`."""
+    """Names with underscores, such as `relative_width`, are columns, claims, settings, variants or
+    options."""
     code = [] if page.name in OF_OTHERS else code_of(page)
     names = {text for text in code if re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)+", text)}
     assert sorted(name for name in names if not is_known(name)) == []

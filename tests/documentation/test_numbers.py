@@ -1,5 +1,4 @@
-"""Numbers in the prose of pages that no command beside them prints: each is computed, and stands
-there."""
+"""Numbers in the prose of pages that no command next to them prints are computed here."""
 
 from __future__ import annotations
 

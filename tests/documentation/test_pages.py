@@ -1,4 +1,4 @@
-"""Pages and docstrings say what is true: commands print what is shown, examples run, links lead
+"""Pages and docstrings are true: commands print the output shown, examples run, links lead
 somewhere."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EXAMPLES = [
     path for path in sorted(PACKAGE.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")
 ]
 LONG_PAGES = ("account.md", "tutorial.md", "training-plan.md")
-"""Their commands take longer than those of all other pages."""
+"""Pages whose commands take longer than those of all others."""
 LINK = re.compile(
     r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)|<img "
     r"src=\"([^\"]+)\""
@@ -47,7 +47,7 @@ def name_of(page: Path) -> str:
 
 
 def eaten(text: str) -> list[str]:
-    """Return what a page emphasises by underscores."""
+    """Return the texts that a page emphasises by underscores."""
     from markdown_it import MarkdownIt
 
     found = []
@@ -156,7 +156,8 @@ def test_examples_in_pages(page: str, many: int) -> None:
 
 
 def broken_links(page: Path, text: str) -> list[str]:
-    """Relative links of a page that lead nowhere; `#` names a heading as GitHub and the site do."""
+    """Return the relative links of a page that lead nowhere; `#` names a heading as GitHub and the
+    site do."""
     found = []
     for link in (
         "".join(groups)
@@ -172,7 +173,7 @@ def broken_links(page: Path, text: str) -> list[str]:
 
 
 def in_clone(target: Path) -> bool:
-    """Whether a file or folder stands in a clone: not what a build or a run makes."""
+    """Whether a file or folder is in a clone, and not made by a build or a run."""
     parents = {target, *target.parents}
     made = {DOCS / "api", *(ROOT / name for name in MADE)}
     return target.exists() and not parents & made
@@ -210,7 +211,7 @@ def test_links_say_where_they_lead(page: Path) -> None:
 
 @pytest.mark.parametrize("page", [*PAGES, *TEMPLATES], ids=name_of)
 def test_a_page_reads_as_well_in_a_clone(page: Path) -> None:
-    """What only the site understands stands in docs/conf.py; the reference is made for the site."""
+    """Markup for the site alone is kept in docs/conf.py; the reference is made for the site."""
     text = page.read_text(encoding="utf-8")
     allowed = {"eval-rst", "py:func", "py:class"} if page == DOCS / "reference.md" else set()
     assert set(re.findall(r"^```\{([\w-]+)\}|(?<!\w)\{([a-z:]+)\}`", text, re.M)) <= {

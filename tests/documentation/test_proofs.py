@@ -1,5 +1,5 @@
-"""Numbers in docs/proofs are what the commands of its pages print: each command runs, and every
-number beside it is found.
+"""Numbers in docs/proofs are those that the commands of its pages print: each command runs, and
+every number next to it is found.
 
 Ends are rounded to their side in the text, and to the nearest by some commands: a number may be off
 by one unit of its last place.
@@ -33,7 +33,7 @@ COMMANDS = {
     for name, part in zip(PARTS[1::2], PARTS[2::2], strict=True)
 }
 TESTS = {"C8"}
-"""What is shown by tests, which run anyway."""
+"""Entries whose numbers are shown by tests, which run anyway."""
 ASKED = ".venv/bin/dpsub account"
 BATCHES = "--n 10000 --m 200 --noise-multiplier 4 --delta 1e-5"
 ALLOCATIONS = (
@@ -72,9 +72,10 @@ MORE = {
         )
     ],
 }
-"""The same questions for the other lines of a table, with the options that the text names."""
+"""Commands for the other lines of a table: the same questions with the options that the text
+names."""
 ELSEWHERE = {".51662"}
-"""Found by quadrature, in tests/unit/test_attacks.py."""
+"""Numbers found by quadrature, in tests/unit/test_attacks.py."""
 NUMBER = re.compile(r"(?<![\w.^/])(\d*\.\d{3,}|\d+\.\d{2,})(e-?\d+)?(?![\w^])")
 MARKS = {
     # some seconds
@@ -131,7 +132,7 @@ def shows(text: str, number: Decimal) -> bool:
 
 
 def unexplained(name: str) -> list[str]:
-    """Return the numbers beside a command's name that it does not print, and that are no parameter
+    """Return the numbers next to a command's name that it does not print, and that are no parameter
     of it."""
     found = []
     for passage in passages(name):

@@ -42,7 +42,8 @@ def test_a_changed_verdict_changes_the_tables() -> None:
 
 
 def test_the_counts_are_those_of_the_cells() -> None:
-    """By another road: one verdict a printed number, as done only where `stated` fails."""
+    """Count the verdicts in another way: one for each printed number, as done only where `stated`
+    fails."""
     cells = VERDICTS.pivot_table(
         index=verdicts.CELL, columns="variant", values="verdict", aggfunc="first"
     )

@@ -91,7 +91,7 @@ BANNED = [
 
 
 class Fault(NamedTuple):
-    """Where a text says something badly."""
+    """A banned construction that a text contains, and its place."""
 
     line: int
     found: str
@@ -108,14 +108,14 @@ def faults(text: str, first_line: int = 1) -> list[Fault]:
 
 
 def told(path: Path, found: list[Fault]) -> str:
-    """Return a line for each fault: the place, what stands there, and the better form."""
+    """Return a line for each fault: its place, the text there, and the better form."""
     place = path.relative_to(ROOT)
     lines = [f'{place}:{one.line}: "{one.found}"; better: {one.better}' for one in found]
     return "\n".join(lines)
 
 
 def prose_of(page: str, *, quotes_others: bool = True) -> str:
-    """Blank out code, formulas of templates and what others say, and keep the lines.
+    """Blank out code, formulas of templates and quotations, and keep the lines.
 
     Quotation marks in files of rules and settings hold our own messages.
     """
@@ -154,7 +154,8 @@ def test_a_page_is_in_the_english_of_the_field(page: Path) -> None:
 
 
 def test_the_head_that_is_written_by_hand_is_too() -> None:
-    """The index of what was found: its list is made of the pages, the head is not."""
+    """The index of findings has a head that is written by hand, above the list made of the
+    pages."""
     index = ROOT / "docs/found/index.md"
     head, made, _ = index.read_text(encoding="utf-8").partition("<!-- from here on made by")
     assert made
@@ -186,9 +187,9 @@ def test_a_construction_is_found_across_lines_and_not_in_code() -> None:
 
 
 MOST = 3
-"""Numbers with decimals in one item of a list; more belong into a table."""
+"""Most numbers with decimals in one item of a list; more belong in a table."""
 OF_ERRATA = re.compile(r"\*\*(Claim|Evidence|Corrected|Rigorous|Effect|Command)\b")
-"""Items of an erratum: they have this form in every entry, and quote printed numbers with ours."""
+"""Items of an erratum, which have this form in every entry and quote printed numbers with ours."""
 ITEM = re.compile(
     r"^ *(?:[-*]|\d+\.) (.*(?:\n(?! *(?:[-*]|\d+\.) | *\n| *#| *\|).*)*)", re.MULTILINE
 )
@@ -207,7 +208,7 @@ def crowded_items(page: str) -> list[str]:
     "page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=name_of
 )
 def test_no_item_of_a_list_holds_more_than_three_numbers(page: Path) -> None:
-    """In pages as a reader sees them, those made of templates included."""
+    """Items are checked in pages as a reader sees them, those made of templates included."""
     assert crowded_items(page.read_text(encoding="utf-8")) == []
 
 

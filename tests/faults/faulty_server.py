@@ -14,7 +14,7 @@ LONGEST_WAIT = 5.0  # seconds that a stalled answer waits for the end of the tes
 
 @dataclass
 class Exchange:
-    """What the server was asked, and the switch that ends its waiting."""
+    """Requests that the server got, and the switch that ends its waiting."""
 
     base: str = ""
     requests: list[tuple[str, str]] = field(default_factory=list)  # path, Range header ("" if none)

@@ -109,8 +109,8 @@ AT_ODDS = {
     "scale_min": "scale_max",
     "sigma_min": "sigma",
 }
-"""What a refusal may name instead: the key that contradicts the changed one, or what both make
-together."""
+"""Names that a refusal may give instead: the key that contradicts the changed one, or a property of
+both together."""
 PLACES = [path for path in places(WHOLE) if not isinstance(path[-1], int)]
 CASES = [(path, value) for path in PLACES for value in mutations(at(WHOLE, path))]
 

@@ -27,8 +27,8 @@ FILES = {"real": ("a.csv", "b.csv"), "subset": ("c.csv",)}
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    """A table of sources without addresses, and functions that put files into a folder and look for
-    them."""
+    """Return a table of sources without addresses, and functions that put files into a folder and
+    look for them."""
     monkeypatch.delenv("DPSUB_DATA", raising=False)
     table = tmp_path / "SOURCES.csv"
     (tmp_path / "body").write_bytes(BODY)

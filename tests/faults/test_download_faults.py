@@ -1,5 +1,5 @@
-"""Downloads that break, stall, lie or lead elsewhere: what arrives is right, or the reason is told
-in a sentence."""
+"""Downloads that break, stall, lie or lead elsewhere: either the right bytes arrive, or one
+sentence tells the reason."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def arrived(folder: Path) -> dict[str, bytes]:
 
 
 def leave(folder: Path, content: bytes) -> None:
-    """Leave what an earlier run had received."""
+    """Leave the part that an earlier run had received."""
     (folder / "raw" / "toy").mkdir(parents=True)
     (folder / "raw" / "toy" / "file.part").write_bytes(content)
 
@@ -107,7 +107,7 @@ def is_busy_twice(answer: Answer) -> None:
     ("behaviour", "left", "asked"),
     [
         (breaks_once, b"", ["", f"bytes={HALF}-"]),  # resumes where it broke
-        # what an earlier run has left
+        # resumes what an earlier run has left
         (lambda answer: answer.whole(BODY), BODY[:HALF], [f"bytes={HALF}-"]),
         (ignores_ranges, b"", ["", f"bytes={HALF}-"]),
         (refuses_ranges, BODY[:HALF], [f"bytes={HALF}-", ""]),

@@ -69,7 +69,7 @@ def test_prepared_points(small_disk: Path) -> None:
 
 
 def test_a_record(small_disk: Path, tmp_path: Path) -> None:
-    """What is there keeps its content, and a job's log says what happened in one sentence."""
+    """The existing record keeps its content, and a job's log tells the reason in one sentence."""
     path, columns = small_disk / "trial/1-of-1.parquet", {"replicate": "int64", "mean": "float64"}
     origin = records.RunOrigin("trial", "1-of-1", 0, 50_000, 1, {}, "c" * 64, "d" * 64)
     means = np.random.default_rng(1).random(50_000)

@@ -89,7 +89,7 @@ def test_names_in_a_frame_stay_text(
 def test_the_order_of_rows_and_columns_does_not_matter(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """But to the design that is made for a known order."""
+    """The order matters only to the design that is made for a known order."""
 
     def answer(path: Path) -> dict[str, Any]:
         status, output, _ = advice(path, capsys, "--json")

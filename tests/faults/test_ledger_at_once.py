@@ -1,5 +1,5 @@
-"""Many processes that enter into one ledger, some of which are killed: what was reported as entered
-is in the file, and a budget holds for all of them together."""
+"""Many processes enter into one ledger, and some are killed: every entry that was reported is in
+the file, and a budget holds for all of them together."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_nothing_is_lost_when_some_are_killed(tmp_path: Path) -> None:
     assert codes == [-signal.SIGKILL] * KILLED + [0] * (WRITERS - KILLED)
     names, said = entered(ledger), noted(tmp_path)
     assert said <= names
-    # what a killed one has entered and not reported yet, one entry each
+    # a killed process may have entered one entry that it has not reported yet
     assert len(names - said) <= KILLED
     # the lock went with its holders
     with dpsub.Ledger.open(ledger) as after:
@@ -88,7 +88,7 @@ def test_nothing_is_lost_when_some_are_killed(tmp_path: Path) -> None:
 
 
 def test_without_the_lock_entries_are_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that the test above is known to see it."""
+    """Without the lock the test above fails, so it can see the fault."""
     monkeypatch.setattr(
         "dpsub.accounting.questions.ledger.locked", lambda _: contextlib.nullcontext()
     )

@@ -42,7 +42,8 @@ def test_a_full_standard_output_is_one_sentence(line: str, unbuffered: str) -> N
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 def test_an_error_finds_its_way(tmp_path: Path) -> None:
-    """To the standard error where the standard output is full; with both full to the status."""
+    """An error goes to the standard error where the standard output is full; with both full it
+    shows in the status."""
     wrong = f"{ASKED} --rate 2 --json"
     with FULL.open("w") as full:
         done = run(wrong, stdout=full)
@@ -65,7 +66,7 @@ def test_a_closed_standard_output() -> None:
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs a folder that nobody can write to")
 def test_a_picture_without_a_home(tmp_path: Path) -> None:
-    """The list of fonts is made before the limit starts, and its warning is nobody's concern."""
+    """The list of fonts is made before the limit starts; its warning does not matter here."""
     pytest.importorskip("matplotlib")
     homeless = {name: value for name, value in os.environ.items() if name != "MPLCONFIGDIR"}
     homeless |= {"HOME": "/proc", "XDG_CONFIG_HOME": "/proc", "XDG_CACHE_HOME": "/proc"}

@@ -39,7 +39,7 @@ make objects."""
 
 
 def faults(code: str) -> list[str]:
-    """Return what in a source text could execute the files that it reads, by line."""
+    """Return the calls in a source text that could execute the files it reads, by line."""
     return [
         f"line {node.lineno}: {why}"
         for node in ast.walk(ast.parse(code))

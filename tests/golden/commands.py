@@ -1,5 +1,5 @@
-"""Golden answers of the command line: check that each command still says what it said, or record
-anew.
+"""Golden answers of the command line: check that each command still has its recorded answer, or
+record it again.
 
     python tests/golden/commands.py check
         prints which answers differ; exit status 1 if any does
@@ -46,7 +46,7 @@ FILES = {
         for path in SWEEPS
     },
 }
-"""What commands read, in the folder where they run."""
+"""Files that commands read, in the folder where they run."""
 
 
 def run(command: str) -> dict[str, Any]:

@@ -40,8 +40,8 @@ LEFT_OUT = 1e-18  # of a kernel
 
 
 def line(rate: float, s: float, x: float, y: float, logs: Array) -> Array:
-    """H_a of the pair of x and y on a line, x >= y, for logs = ln a >= 0: the half-line where the
-    loss exceeds ln a."""
+    """Return H_a of the pair of x and y on a line, x >= y, for logs = ln a >= 0: the half-line
+    where the loss exceeds ln a."""
     low = np.full_like(logs, (x + y) / 2)  # loss 0, and increasing from here on
     high = low + 40 * s
     for _ in range(70):
@@ -61,8 +61,8 @@ def log_ratio(rate: float, u: Array) -> Array:
 
 
 def plane(rate: float, s: float, sides: ArrayLike, logs: Array) -> Array:
-    """H_a, a >= 1, of a pair in the plane with lengths |x|, |y|, |x - y|: half-lines across y, a
-    sum along it."""
+    """Return H_a, a >= 1, of a pair in the plane with lengths |x|, |y|, |x - y|: half-lines across
+    y, a sum along it."""
     r1, r2, r3 = map(float, np.asarray(sides))
     along = (r1**2 + r2**2 - r3**2) / (2 * r2)
     across = math.sqrt(r1**2 - along**2)
@@ -81,8 +81,8 @@ def plane(rate: float, s: float, sides: ArrayLike, logs: Array) -> Array:
 
 
 def excess(rate: float, s: float, sides: ArrayLike, logs: Array, exact: bool = False) -> Array:
-    """E on -logs and logs, for logs = 0, h, 2h, ...: of one pair if `exact`, else a bound for all
-    pairs within `sides`.
+    """Return E on -logs and logs, for logs = 0, h, 2h, ...: of one pair if `exact`, else a bound
+    for all pairs within `sides`.
 
     The bound is the largest over c of (1-q) (1-a) Phi(-c/s) + q max_t [Phi(t/s) - a Phi((t-r3)/s)],
     t between r3 - r2 - c and r1 - c. For a >= 1 it is taken with t = r1 - c, which makes it the
@@ -120,7 +120,7 @@ def split(part: Triangle) -> list[Triangle]:
 
 
 def sides_of(part: Triangle) -> Array:
-    """Lengths (r1, r2, r3) that no pair of this part exceeds."""
+    """Return lengths (r1, r2, r3) that no pair of this part exceeds."""
     sides = 2 * np.sin(part.max(axis=0))
     sides[2] = min(sides[2], sides[0] + sides[1])
     return np.asarray(sides)
@@ -131,15 +131,15 @@ PAIRS = [(2.0, 0.0, 2.0), (0.0, 2.0, 2.0), (1.0, 1.0, 2.0), (math.sqrt(2),) * 2 
 
 
 def reach_of_one_step(rate: float, s: float, h: float) -> Array:
-    """Grid of ln a up to where the largest profile of one step ends."""
+    """Return a grid of ln a up to where the largest profile of one step ends."""
     logs = np.arange(0.0, 60.0, h)
     largest = line(rate, s, 2.0, 0.0, logs)
     return logs[: int(np.argmax(largest < LEFT_OUT)) + 1] if largest[-1] < LEFT_OUT else logs
 
 
 def play(kernels: Array, steps: int, h: float, half: int) -> tuple[Array, Array, NDArray[np.intp]]:
-    """V after `steps` at ln a = -half h, ..., half h, and how often each kernel was the best where
-    it mattered."""
+    """Return V after `steps` at ln a = -half h, ..., half h, and how often each kernel was the best
+    where it mattered."""
     logs = np.arange(-half, half + 1) * h
     a = np.exp(logs)
     value = np.maximum(1.0 - a, 0.0)
@@ -161,14 +161,14 @@ def play(kernels: Array, steps: int, h: float, half: int) -> tuple[Array, Array,
 
 
 def epsilon_upper(logs: Array, value: Array, delta: float) -> float:
-    """Where the chords of `value` fall to delta."""
+    """Return the epsilon at which the chords of `value` fall to delta."""
     a, at = np.exp(logs), crossing(logs, value, delta)
     return math.log(a[at] + (value[at] - delta) / (value[at] - value[at + 1]) * (a[at + 1] - a[at]))
 
 
 def epsilon_lower(logs: Array, value: Array, delta: float) -> float:
-    """Where the chords next to the one that falls to delta, prolonged, do: a convex function lies
-    above them."""
+    """Return the epsilon at which the chords next to the one that falls to delta, prolonged, do so:
+    a convex function lies above them."""
     a, at = np.exp(logs), crossing(logs, value, delta)
     slopes = np.diff(value) / np.diff(a)
     left = a[at] + (delta - value[at]) / slopes[at - 1]
@@ -177,7 +177,8 @@ def epsilon_lower(logs: Array, value: Array, delta: float) -> float:
 
 
 def crossing(logs: Array, value: Array, delta: float) -> int:
-    """The point of the grid, at or above epsilon = 0, after which `value` is at most delta."""
+    """Return the point of the grid, at or above epsilon = 0, after which `value` is at most
+    delta."""
     at = int(np.argmax((value <= delta) & (logs > 0))) - 1
     if not value[at] > delta >= value[at + 1]:
         raise ValueError("delta lies outside the grid")
@@ -185,8 +186,8 @@ def crossing(logs: Array, value: Array, delta: float) -> int:
 
 
 def lower_value(rate: float, s: float, steps: int, h: float, reach: float) -> tuple[Array, Array]:
-    """V of the best of `PAIRS` at every step, on the grid 2h, less what halving the grid took
-    off."""
+    """Return V of the best of `PAIRS` at every step, on the grid 2h, less what halving the grid
+    took off."""
     half, values = math.ceil(reach / (2 * h)), []
     for finer in (1, 2):
         one = reach_of_one_step(rate, s, 2 * h / finer)
@@ -198,7 +199,7 @@ def lower_value(rate: float, s: float, steps: int, h: float, reach: float) -> tu
 
 
 def cover(rate: float, s: float, steps: int, h: float, reach: float, parts: int) -> list[Triangle]:
-    """At most about `parts` triangles that are `WHOLE`, small where they are used."""
+    """Return at most about `parts` triangles that are `WHOLE`, small where they are used."""
     found = split(WHOLE)
     one = reach_of_one_step(rate, s, h)
     while True:
@@ -213,7 +214,7 @@ def cover(rate: float, s: float, steps: int, h: float, reach: float, parts: int)
 
 
 def not_covered_by_another(sides: Array) -> Array:
-    """The triples that no other of them exceeds in all three lengths."""
+    """Return the triples that no other of them exceeds in all three lengths."""
     sides = sides[np.unique(sides.round(12), axis=0, return_index=True)[1]]
     within = (sides[:, None, :] <= sides[None, :, :]).all(axis=2)
     return np.asarray(sides[within.sum(axis=1) == 1])
@@ -222,7 +223,7 @@ def not_covered_by_another(sides: Array) -> Array:
 def upper_value(
     rate: float, s: float, steps: int, h: float, reach: float, triples: Array
 ) -> tuple[Array, Array]:
-    """V with the bound of the best of the cells `triples` at every step."""
+    """Return V with the bound of the best of the cells `triples` at every step."""
     one = reach_of_one_step(rate, s, h)
     kernels = np.stack([excess(rate, s, sides, one) for sides in not_covered_by_another(triples)])
     logs, value, _ = play(kernels, steps, h, math.ceil(reach / h))
@@ -230,7 +231,7 @@ def upper_value(
 
 
 def one_cell(rate: float, s: float, steps: int, h: float, reach: float) -> tuple[Array, Array]:
-    """The bound of one cell for all pairs."""
+    """Return the bound of one cell for all pairs."""
     return upper_value(rate, s, steps, h, reach, np.array([[2.0, 2.0, 2.0]]))
 
 
@@ -269,8 +270,8 @@ DIGITS = 6  # after the point, rounded outwards
 
 
 def grid(rate: float, s: float, steps: int) -> tuple[float, float]:
-    """A step that is fine against the losses of one release, and how far the grid must reach to
-    leave nothing out."""
+    """Return a step that is fine against the losses of one release, and how far the grid must reach
+    to leave nothing out."""
     h = min(0.005, 0.05 * rate * math.sqrt(math.expm1(4 / s**2)))
     reach = 0.25
     while one_cell(rate, s, steps, 8 * h, reach)[1][-1] > 1e-14 * (1 + 2 * steps):

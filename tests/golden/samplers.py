@@ -51,7 +51,7 @@ class Setting(NamedTuple):
 
     @property
     def records(self) -> int:
-        """Of the larger data set."""
+        """Return the number of records of the larger data set."""
         return self.n + (self.adjacency == "add_remove")
 
 
@@ -63,8 +63,8 @@ def binomial(size: int, p: float) -> Array:
 
 
 def stages(setting: Setting) -> list[tuple[float, Array]]:
-    """pi_i and the law of copies after the last stage, for all i a first stage may draw; one entry
-    if there is none."""
+    """Return pi_i and the law of copies after the last stage, for all i a first stage may draw; one
+    entry if there is none."""
     n, b, m = setting.records, setting.b, setting.m
     if setting.sampler == "wor":
         return [(1.0, np.array([1 - m / n, m / n]))]
@@ -94,8 +94,8 @@ def tail(noise: str, z: Array) -> Array:
 
 
 def half_line(setting: Setting, logs: Array, swapped: bool) -> Array:
-    """H_a, a = e^logs >= 1, of M against noise(0), or of noise(0) against M reflected; the loss
-    rises with t."""
+    """Return H_a, a = e^logs >= 1, of M against noise(0), or of noise(0) against M reflected; the
+    loss rises with t."""
     law, s = copies(setting), setting.noise_multiplier
     centres = 2.0 * np.arange(law.size) * (-1 if swapped else 1)
 
@@ -120,8 +120,8 @@ def half_line(setting: Setting, logs: Array, swapped: bool) -> Array:
 
 
 def one_event(law: Array, s: float, logs: Array, sides: ArrayLike) -> Array:
-    """The bound at a = e^logs >= 1 for lengths `sides` of l = 1 and 2 l of the others: the best c
-    of many, refined."""
+    """Return the bound at a = e^logs >= 1 for lengths `sides` of l = 1 and 2 l of the others: the
+    best c of many, refined."""
     a = np.exp(logs)[:, None]
     lengths = [np.asarray(sides), *(np.full(3, 2.0 * copy) for copy in range(2, law.size))]
 
@@ -144,8 +144,8 @@ def one_event(law: Array, s: float, logs: Array, sides: ArrayLike) -> Array:
 
 
 def bound(setting: Setting, logs: Array, sides: ArrayLike) -> Array:
-    """For a >= 1, chords in a between orders that are looked at: the bound is a supremum of affine
-    functions of a."""
+    """Return the bound for a >= 1, by chords in a between orders that are looked at: it is a
+    supremum of affine functions of a."""
     if setting.sampler == "wor":  # one event is a half-line
         return half_line(setting, logs, swapped=False)
     laws = stages(setting)
@@ -162,7 +162,7 @@ def excess(up: Array, down: Array, logs: Array) -> Array:
 
 
 def attained(setting: Setting, logs: Array) -> Array:
-    """M against noise(0), and the other order."""
+    """Return the profiles of M against noise(0), and of the other order."""
     up, down = (half_line(setting, logs, swapped) for swapped in (False, True))
     return np.stack([excess(up, down, logs), excess(down, up, logs)])
 
@@ -173,13 +173,13 @@ def play_above(kernels: Array, setting: Setting, h: float, half: int) -> tuple[A
 
 
 def one_step(setting: Setting, h: float) -> Array:
-    """Grid of ln a up to where the largest profile of one step ends."""
+    """Return a grid of ln a up to where the largest profile of one step ends."""
     logs = np.arange(0.0, 250.0, h)
     return logs[: np.count_nonzero(half_line(setting, logs, False) >= game.LEFT_OUT) + 1]
 
 
 def play_below(setting: Setting, choice: slice, h: float, half: int) -> tuple[Array, Array]:
-    """With the kernels of this choice, on the grid 2h, less what halving the grid took off."""
+    """Play with the kernels of this choice, on the grid 2h, less what halving the grid took off."""
     (logs, coarse), (_, fine) = (
         game.play(
             attained(setting, one_step(setting, width))[choice], setting.steps, width, points
@@ -191,7 +191,7 @@ def play_below(setting: Setting, choice: slice, h: float, half: int) -> tuple[Ar
 
 
 def ends(setting: Setting) -> tuple[Array, Array]:
-    """Epsilon at `game.DELTAS`."""
+    """Return epsilon at `game.DELTAS`."""
     s, eta = setting.noise_multiplier, 1 - float(copies(setting)[0])
     h = min(0.002, 0.05 * eta * math.sqrt(math.expm1(4 / s**2)))
     reach, left = 0.25, math.inf

@@ -31,7 +31,7 @@ ROWS, OTHERS = stored("game.json"), stored("samplers.json")
 
 
 def single(rate: float, s: float, x: float) -> float:
-    """H_a of one release at a = e^x: q G(1 + (a - 1)/q, 2/s)."""
+    """Return H_a of one release at a = e^x: q G(1 + (a - 1)/q, 2/s)."""
     a, d = 1 + math.expm1(x) / rate, 2 / s
     return float(rate * (ndtr(d / 2 - math.log(a) / d) - a * ndtr(-d / 2 - math.log(a) / d)))
 
@@ -69,7 +69,7 @@ def rows_of(setting: Setting) -> list[dict[str, Any]]:
 
 
 def account(setting: Setting, noise: float = 1.0) -> dpsub.Account:
-    """The answer for all deltas, with the noise multiplier `noise` times as large."""
+    """Return the answer for all deltas, with the noise multiplier `noise` times as large."""
     return dpsub.account(
         of_sizes(setting.sampler, n=setting.n, m=setting.m, b=setting.b or None),
         setting.n,

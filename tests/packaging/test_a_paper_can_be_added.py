@@ -32,7 +32,7 @@ RUN = ("-m", "snakemake", "--cores", "2", "--configfile")
 
 @pytest.fixture(scope="module")
 def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy in which the files of the page stand, and nothing else is changed."""
+    """Return a copy in which the files of the page stand, and nothing else is changed."""
     place = copied(tmp_path_factory.mktemp("clone"))
     for name, text in FILES.items():
         path = place / name

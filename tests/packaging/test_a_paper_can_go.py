@@ -1,5 +1,4 @@
-"""Each paper can be taken away: its folder is deleted in a copy of the project, and what is left
-works."""
+"""Each paper can be removed: its folder is deleted in a copy of the project, and the rest works."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ for name in ("config.yaml", "workflow/smoke.yaml"):
 SMOKE = ("--configfile", "workflow/smoke.yaml")
 MACHINERY = {"papers", "reproduce"}
 LEFT = ("tests/documentation", "tests/faults", "tests/unit")
-"""Tests that look at all papers at once, of which some speak of single ones."""
+"""Tests that look at all papers at once; some mention single ones."""
 
 
 def without(top: Path, key: str) -> Path:
@@ -39,10 +38,10 @@ def without(top: Path, key: str) -> Path:
 
 
 def terms(key: str) -> set[str]:
-    """The names that a paper brings: of its experiments, tables and figures, of what it labels.
+    """Return the names that a paper brings: its experiments, tables and figures, and its labels.
 
-    A plain word ("mixture") may be used by others with its own meaning, and so may what the library
-    calls so.
+    A plain word ("mixture") may be used by others with its own meaning, and so may the library's
+    names.
     """
     made = (*experiments.REGISTRY.members().items(), *artefacts.REGISTRY.members().items())
     found = {name for name, kind in made if kind.paper == key}
@@ -117,7 +116,7 @@ def test_without_a_paper_the_rest_is_planned(tmp_path: Path, key: str) -> None:
         assert not [target for target in targets if target.startswith(f"{key}/")]
     # the smallest run leaves no paper out, but an experiment that no artefact reads
     assert len(plans[1][1]) > len(wanted) - 5
-    # what Snakemake would do
+    # the jobs that Snakemake would run
     assert "write_report" in ran(top, "-m", "snakemake", "-n", *SMOKE)
 
     ran(top, "workflow/scripts/renew_pages.py")

@@ -1,5 +1,5 @@
 """The samplers that docs/adding.md shows, each one file in a copy of the package, and a schedule
-with the scheme that says what is proved of it: everything there is works on them."""
+with the scheme that has its proof: all commands and experiments work on them."""
 
 from __future__ import annotations
 

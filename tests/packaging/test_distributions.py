@@ -144,7 +144,7 @@ def test_a_sweep_is_refused_outside_the_repository_in_a_sentence(
 
 @pytest.mark.parametrize("age", ["oldest", "newest"])
 def test_supported_dependencies(age: str, tmp_path: Path) -> None:
-    """Minutes each, and the network: the interpreter that runs this, in an environment of its
+    """Take minutes each, and the network: the running interpreter gets an environment of its
     own."""
     script = ROOT / "tests/packaging/try_versions.py"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What docs/adding.md shows, copied out of the page into a copy of the project, passes all
+"""The examples of docs/adding.md, copied out of the page into a copy of the project, pass all
 conformance tests there: samplers, a schedule with its scheme and without, a noise, a paper."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHOWN = {
     "tests/conformance/test_experiments.py": ("[demo_hiding",),
     "tests/statistical/test_draws.py": ("-blb-", "-wow-"),
 }
-"""Parts of names of the tests that look at what the page shows."""
+"""Parts of names of the tests that look at the examples of the page."""
 CHOSEN = "Bag or ThreeStage or blb or wow or Halves or demo_hiding"
 SCHEME = "accounting/schemes/halves.py"
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.thorough
 
 @pytest.fixture(scope="module")
 def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy in which all files of the page stand, and nothing else is changed."""
+    """Return a copy in which all files of the page stand, and nothing else is changed."""
     place = copied(tmp_path_factory.mktemp("clone"))
     for name, text in FILES.items():
         path = place / "src/dpsub" / name

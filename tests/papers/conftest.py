@@ -1,4 +1,5 @@
-"""Tests of a paper are left out where the paper is not there: nothing in them could be imported."""
+"""Tests of a paper are left out where the paper is missing, as nothing in them could be
+imported."""
 
 from __future__ import annotations
 

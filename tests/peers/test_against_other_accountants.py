@@ -30,14 +30,14 @@ from tests.few import few
 
 WIDTH = 2e-4
 ONE_STEP = 4e-5
-"""A single release loses only one rounding of 1e-4 there."""
+"""Tolerance for a single release, which loses only one rounding of 1e-4."""
 ROUNDING = 1e-9
-"""dp-accounting does not charge the round-off of its transforms."""
+"""Tolerance for the round-off of transforms, which dp-accounting does not charge."""
 
 
 def assert_inside(ours: tuple[float, float], theirs: tuple[float, float], width: float) -> None:
-    """Overlap; as narrow as asked; narrower than theirs; not above their upper end by more than our
-    width."""
+    """Check overlap; as narrow as asked; narrower than theirs; not above their upper end by more
+    than our width."""
     assert ours[0] <= ours[1]
     assert ours[0] <= theirs[1] * (1 + ROUNDING)
     assert ours[1] >= theirs[0] * (1 - ROUNDING)
@@ -47,7 +47,7 @@ def assert_inside(ours: tuple[float, float], theirs: tuple[float, float], width:
 
 
 def papers_pair(n: int, b: int, m: int, s: float) -> peers.MirroredMixture:
-    """The paper's pair of MUST.OW."""
+    """Return the paper's pair of MUST.OW."""
     counts = np.arange(25)
     weights = b / n * binom.pmf(counts, m, 1 / b)
     weights[0] += 1 - b / n
@@ -102,7 +102,7 @@ def test_recommended_noise_of_poisson_sampling(
     needed_noise = needed(Release(plan, n, 1.0, steps), goal)
 
     def theirs(noise: float) -> float:
-        """Their upper end, which is the nearer one: the lower one is 2 % away."""
+        """Return their upper end, which is the nearer one: the lower one is 2 % away."""
         return float(
             peers.gaussian_upper(noise, m / n).self_compose(steps).get_epsilon_for_delta(delta)
         )
@@ -320,7 +320,7 @@ def test_two_stages_in_the_intervals_of_prv_accountant(
 )
 def test_cut_samples_are_bounded_below_dp_accounting(q: float, most: int, s: float, k: int) -> None:
     """Its bound takes a record that displaces another as one that is substituted; ours does not,
-    and an attack is not above either."""
+    and no attack is above ours."""
     n, delta = 1000, 1e-5
     ours = dpsub.account(
         dpsub.TruncatedPoisson(q, most), n, noise_multiplier=s, steps=k, delta=delta, width=WIDTH

@@ -65,12 +65,12 @@ print("trained")
 
 
 GIVEN = os.environ.get("DPSUB_OPACUS_PYTHON", "")
-"""A Python with Opacus, where somebody has one."""
+"""Return a Python with Opacus, where somebody has one."""
 
 
 @pytest.fixture(scope="module")
 def new_python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A Python of a new environment, into which Opacus is installed."""
+    """Return the Python of a new environment, into which Opacus is installed."""
     place = tmp_path_factory.mktemp("opacus")
     venv.create(place, with_pip=True)
     program = str(place / "bin/python")

@@ -16,8 +16,8 @@ from dpsub.recycling.composition import account
 
 
 def divergence(law: Recycled, x: np.ndarray) -> np.ndarray:
-    """H at log orders x, from cells between all changes of the likelihood ratio: each counts wholly
-    or not at all."""
+    """Return H at log orders x, from cells between all changes of the likelihood ratio: each counts
+    wholly or not at all."""
     d, scale = law.sensitivity, law.kernel.scale
 
     def cdf(n: np.ndarray) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Random questions to the accountant: a sampler or schedule of random sizes, noise, steps, relation
 and target.
 
-Every question drawn is one that some theorem covers. What a property asks beside it differs in one
-thing (`but`).
+Every question drawn is one that some theorem covers. A second question of a property differs from
+it in one thing (`but`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ KINDS: tuple[type[Sampler] | type[Schedule], ...] = (
     *SCHEDULES.members().values(),
 )
 WIDTH = 0.02
-"""Accuracy that all questions ask for: nats of an epsilon, a share of a delta."""
+"""Accuracy of all questions: nats of an epsilon, a share of a delta."""
 EFFORT = 0.5
-"""Effort of all questions; what is reached with it holds."""
+"""Effort of all questions; bounds reached with it hold."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Question:
 
     @property
     def releases(self) -> dict[str, Any]:
-        """What is released, as `dpsub.account` takes it, but the noise multiplier."""
+        """Arguments of `dpsub.account` for the releases, but the noise multiplier."""
         counted = "epochs" if isinstance(self.sampler, Schedule) else "steps"
         return {
             "sampler": self.sampler,
@@ -82,7 +82,7 @@ class Question:
         return dataclasses.replace(self, **changes)
 
     def ask(self, **more: Any) -> Account:
-        """The account; `more` goes over what is asked otherwise."""
+        """Return the account; `more` replaces arguments of the question."""
         asked: dict[str, Any] = {
             "noise_multiplier": self.noise_multiplier,
             "adjacency": self.adjacency,
@@ -95,7 +95,8 @@ class Question:
 def random_question(
     name: str, case: int, suits: Callable[[Question], bool] = lambda question: True
 ) -> Question:
-    """The question of one case of a property; `suits`: what the property needs of it."""
+    """Return the question of one case of a property; `suits` says which questions the property
+    takes."""
     rng = stream(
         seed(), experiment="campaign", cell={"property": name}, role="data", replicate=case
     )
@@ -110,7 +111,7 @@ def random_question(
 
 
 def ends_in_order(smaller: Account, larger: Account) -> None:
-    """What holds where the truth of one account is at most that of the other."""
+    """Check the order of the ends where the truth of one account is at most that of the other."""
     # both pairs of ends lie around the truths: this holds to the last digit
     assert np.all(smaller.lower <= larger.upper), (
         f"{smaller.lower!r} was attained, {larger.upper!r} proved of more"
@@ -131,7 +132,7 @@ def ends_in_order(smaller: Account, larger: Account) -> None:
 
 
 def _question(kind: type[Sampler] | type[Schedule], rng: np.random.Generator) -> Question | None:
-    """None where the sizes drawn do not fit together."""
+    """Return a question, or None where the sizes drawn do not fit together."""
     n = _whole(rng, 2, 3000)
     try:
         sampler, n = _sampler(kind, n, rng)

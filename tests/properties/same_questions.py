@@ -1,5 +1,5 @@
-"""Answers to questions of all commands, as one line of JSON: each its text, its JSON and what its
-certificate claims. `test_same_twice` compares runs.
+"""Print the answers to questions of all commands, as one line of JSON: each its text, its JSON and
+the claims of its certificate. `test_same_twice` compares runs.
 
     python same_questions.py ORDER CLOCK     ORDER: forwards or backwards; CLOCK: true or nonsense
 """
@@ -60,7 +60,7 @@ LINES = [
 
 
 def of_line(line: str) -> Any:
-    """Both forms of an answer on the command line."""
+    """Return both forms of an answer on the command line."""
     from dpsub.cli import main
 
     effort = [] if line.startswith("law") else EFFORT.split()  # a law is no search
@@ -138,7 +138,7 @@ PIECES: dict[str, Callable[[], Any]] = {
 
 
 def answers(order: str) -> dict[str, Any]:
-    """All answers, in the order of the questions however they were asked."""
+    """Return all answers, in the order of the questions however they were asked."""
     asked: dict[str, Callable[[], Any]] = {line: lambda line=line: of_line(line) for line in LINES}
     asked |= PIECES
     names = list(asked) if order == "forwards" else list(asked)[::-1]
@@ -147,7 +147,7 @@ def answers(order: str) -> dict[str, Any]:
 
 
 def nonsense() -> Callable[[], float]:
-    """A clock that runs backwards, in leaps."""
+    """Return a clock that runs backwards, in leaps."""
     ticks = itertools.count()
     return lambda: 1e9 - 1e4 * next(ticks)
 

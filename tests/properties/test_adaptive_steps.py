@@ -93,7 +93,7 @@ def universes(family: str, draw: int, count: int) -> Universe:
 
 
 def masses(n: int, stages: Sequence[Stage], data: np.ndarray, scale: float) -> np.ndarray:
-    """Masses of the noisy sums in squares, for data sets of shape (..., n, 2)."""
+    """Return the masses of the noisy sums in squares, for data sets of shape (..., n, 2)."""
     counts, weights = sample_counts(n, stages)
     sums = np.einsum("kn,...nd->...kd", counts, data)
     # where other records' vectors are 1.2 times as long as allowed
@@ -110,9 +110,9 @@ def masses(n: int, stages: Sequence[Stage], data: np.ndarray, scale: float) -> n
 def neighbours(
     universe: Universe, family: str, stretch: float = 1.0
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Masses under P and under Q of all ordered neighbours, shape (universes, pairs, squares);
-    those with more in P, a record or other than 0, and in Q are apart. The vectors of other records
-    are `stretch` times as long."""
+    """Return the masses under P and under Q of all ordered neighbours, shape (universes, pairs,
+    squares); neighbours with more in P, a record or a value other than 0, are apart. The vectors of
+    other records are `stretch` times as long."""
     n, stages, scale, vectors = universe
     added = family.endswith("added")
     rest = np.array(list(itertools.combinations_with_replacement(range(3), n if added else n - 1)))
@@ -133,7 +133,7 @@ def neighbours(
 
 
 def attained(p: np.ndarray, q: np.ndarray, step: float) -> list[np.ndarray]:
-    """delta at epsilon = 0, step, ..., HALF step of adversaries with `STEPS` steps, shape
+    """Return delta at epsilon = 0, step, ..., HALF step of adversaries with `STEPS` steps, shape
     (universes, HALF + 1)."""
     size = 2 * HALF + 1
     loss = np.log(p + 1e-300) - np.log(q + 1e-300)
@@ -169,7 +169,7 @@ def attained(p: np.ndarray, q: np.ndarray, step: float) -> list[np.ndarray]:
 
 
 def truth(universe: Universe, family: str, step: float, stretch: float = 1.0) -> np.ndarray:
-    """Shape (steps, universes, HALF + 1)."""
+    """Return the largest values attained, shape (steps, universes, HALF + 1)."""
     directions = neighbours(universe, family, stretch)
     return np.max([attained(p, q, step) for p, q in directions], axis=0)
 
@@ -177,7 +177,7 @@ def truth(universe: Universe, family: str, step: float, stretch: float = 1.0) ->
 def game_bound(
     universe: Universe, steps: int, epsilons: np.ndarray, left_out: GaussianCell | None = None
 ) -> np.ndarray:
-    """Of the game, with a cover by cells that were cut anywhere."""
+    """Return the bound of the game, with a cover by cells that were cut anywhere."""
     copies = copies_of(slot_chain(universe.n, universe.stages))
     assert copies is not None
     cells = GaussianCells(copies(), universe.scale)
@@ -202,7 +202,7 @@ def holds(cell: GaussianCell, part: GaussianCell) -> bool:
 
 
 def bound(universe: Universe, family: str, steps: int, epsilons: np.ndarray) -> np.ndarray:
-    """The upper end."""
+    """Return the upper end."""
     if family.endswith("game"):
         return game_bound(universe, steps, epsilons)
     adjacency = {"added": "add_remove", "put to 0": "zero_out"}.get(
@@ -224,8 +224,8 @@ PLACES = np.array([0, 1, 3, 8, 20, 40])
 
 
 def over(family: str, draw: int, count: int) -> tuple[float, str]:
-    """The largest truth over its bound, less one, and what was drawn; bounds are far above what
-    rounding adds."""
+    """Return the largest truth over its bound, less one, and its case; bounds are far above the
+    amount that rounding adds."""
     universe = universes(family, draw, count)
     step = 0.1 / universe.scale
     found = truth(universe, family, step)[..., PLACES]
@@ -250,7 +250,7 @@ def test_ten_thousand_cases(family: str) -> None:
 
 
 class TestPlantedFaults:
-    """What a wrong bound would let pass is noticed."""
+    """A wrong bound that would let an attack pass is noticed."""
 
     @staticmethod
     def exceeded(

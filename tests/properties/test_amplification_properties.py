@@ -113,7 +113,7 @@ def test_boundary_is_exactly_where_a_single_copy_has_no_delta(
 def test_no_dilution_without_a_certain_record(
     law: MultiplicityLaw, name: str, ratio: float, epsilon: float
 ) -> None:
-    """epsilon always improves when eta < 1, so only strong, type-I weak and boundary remain."""
+    """With eta < 1 epsilon always improves, so only strong, type-I weak and boundary remain."""
     assume(law.eta < 1 - 1e-9)
     result = amplify(law, noise.of(name, ratio), epsilon)
     point = (epsilon, result.delta, result.epsilon_amplified, result.delta_amplified)

@@ -24,7 +24,7 @@ from dpsub.errors import DpsubError
 from tests.few import few
 
 ON_TOO = 0.25
-"""How often an option is given that a question is not about."""
+"""Chance to give an option that a question is not about."""
 EFFORT = 0.05
 
 
@@ -96,7 +96,7 @@ SAMPLERS: dict[str, tuple[str, Any, int | None]] = {
     "t": ("random_allocation --t 8", sampling.RandomAllocation(8), None),
     "k": ("random_allocation --t 8 --k 2", sampling.RandomAllocation(8, 2), None),
 }
-"""Samplers by the option for which they stand here: words, sampler and n."""
+"""Samplers by the option that they are drawn for: words, sampler and n."""
 
 
 class Asked(NamedTuple):
@@ -121,7 +121,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(ask: Callable[..., Any], asked: Asked) -> tuple[Any, dict[str, Any]]:
-    """What a function answers, and its statement where a clipping norm is given."""
+    """Return the answer of a function, and its statement where a clipping norm is given."""
     question = asked.arguments
     clip = question.pop("clip", None)
     place = () if asked.sampler is None else asked.sampler[1:]
@@ -192,7 +192,7 @@ def law(asked: Asked) -> Any:
 
 
 def record(asked: Asked) -> Any:
-    """What the file holds, with the budget's answer."""
+    """Return the content of the file, with the budget's answer."""
     _, sampler, n = asked.sampler  # type: ignore[misc]
     question, ledger = asked.arguments, dpsub.Ledger()
     names = ("epsilon", "delta", "adjacency", "effort")
@@ -223,7 +223,7 @@ TUNED = "group adjacency mechanism denominator effort quick"
 
 
 class Command(NamedTuple):
-    """How a command is asked in Python, the options that it needs, and those that it may have."""
+    """The form of a command in Python, the options that it needs, and those that it may have."""
 
     ask: Callable[[Asked], Any]
     needed: str
@@ -270,7 +270,7 @@ INSTEAD = {
     "epsilon": "delta",
     "claimed_delta": "claimed_epsilon",
 }
-"""What an option stands in place of, in commands that take one of both."""
+"""Options, and those that they replace in commands that take one of both."""
 ELSEWHERE = {
     "help": "text",
     "json": "text",
@@ -291,7 +291,7 @@ ELSEWHERE = {
     "sampler": "place",
     "records": "also --n",
 }
-"""Options that are no argument of a question, and where they are tested or what they are."""
+"""Options that are no argument of a question, with the place of their tests or their kind."""
 WITHOUT_SAMPLES = {"advise", "brdp", "plan", "translate"}
 """Commands about other things than releases from samples; each has a test file of its own."""
 
@@ -313,7 +313,7 @@ SHORT = sum(command != "recommend" for command, _ in ALL)
 
 
 def drawn(command: str, about: str) -> list[Asked]:
-    """Questions that have an option, one for each of its values."""
+    """Return questions that have an option, one for each of its values."""
     rng, kind = np.random.default_rng([*command.encode(), *about.encode()]), COMMANDS[command]
 
     def one_of(choices: Any) -> Any:
@@ -335,7 +335,7 @@ def drawn(command: str, about: str) -> list[Asked]:
 
 
 def mended(command: str, given: dict[str, Choice]) -> dict[str, Choice]:
-    """The options that one of them needs beside it."""
+    """Return the options that one of them needs as well."""
     if command == "check":
         # a claimed epsilon is at a delta, and the other way round
         for claim, at in (("claimed_epsilon", "delta"), ("claimed_delta", "epsilon")):
@@ -362,7 +362,7 @@ def sampler_for(kind: Command, about: str, one_of: Any) -> tuple[str, Any, int |
 
 
 def said(command: str, asked: Asked) -> Mapping[str, Any]:
-    """What the command line answers, as JSON has it."""
+    """Return the answer of the command line, as in its JSON."""
     before = {"record": ["l.json"], "ledger": ["l.json"], "recommend": ["60"]}.get(command, [])
     words = [command, *before, *asked.words(), "--json"]
     if "clip" in asked.given:
@@ -378,7 +378,7 @@ def said(command: str, asked: Asked) -> Mapping[str, Any]:
 
 
 def expected(command: str, asked: Asked) -> Mapping[str, Any] | None:
-    """What Python answers, as JSON has it; None where it refuses."""
+    """Return the answer of Python, as in JSON; None where it refuses."""
     try:
         found: dict[str, Any] = json.loads(answers.as_json(COMMANDS[command].ask(asked)))
     except DpsubError:
@@ -387,7 +387,7 @@ def expected(command: str, asked: Asked) -> Mapping[str, Any] | None:
 
 
 def part(found: Any, of: Any) -> Any:
-    """The parts of an answer that another one has, too."""
+    """Return the parts of an answer that another one has, too."""
     if isinstance(of, Mapping) and isinstance(found, Mapping):
         return {name: part(found.get(name, "missing"), value) for name, value in of.items()}
     if isinstance(of, list) and isinstance(found, list) and of and isinstance(of[0], Mapping):

@@ -50,8 +50,8 @@ def test_a_law_of_counts_by_two_roads() -> None:
 
 
 def all_neighbours(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """All ordered pairs of data sets in {-1, 0, 1} that differ in the first record, up to the order
-    of the others."""
+    """Return all ordered pairs of data sets in {-1, 0, 1} that differ in the first record, up to
+    the order of the others."""
     rest = list(itertools.combinations_with_replacement((-1.0, 0.0, 1.0), n - 1))
     versions = itertools.permutations((-1.0, 0.0, 1.0), 2)
     first, second = zip(
@@ -73,7 +73,8 @@ class TestLaplace:
         scale: float,
         epsilon: float,
     ) -> float:
-        """The same two data sets twice, in the worse direction, from all pairs of cells."""
+        """Return the divergences of the same two data sets twice, in the worse direction, from all
+        pairs of cells."""
         sides = np.array([data]), np.array([other])
         p, q = cell_masses(*sample_counts(n, stages(chain)), *sides, scale, 0.02, "laplace")
         p, q = np.multiply.outer(p[0], p[0]), np.multiply.outer(q[0], q[0])
@@ -206,7 +207,8 @@ def test_no_bound_of_two_steps_is_below_the_truth(
 
 
 def with_and_without(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """All data sets in {-1, 0, 1} of n records, with one record more in front and without it."""
+    """Return all data sets in {-1, 0, 1} of n records, with one record more in front and without
+    it."""
     rest = list(itertools.combinations_with_replacement((-1.0, 0.0, 1.0), n))
     found = [((v, *others), others) for v in (-1.0, 0.0, 1.0) for others in rest]
     return np.array([one for one, _ in found]), np.array([other for _, other in found])
@@ -281,8 +283,8 @@ def test_ends_are_ordered_for_any_noise_and_number_of_steps(index: int) -> None:
 
 
 def multiset_law(slots: int, draws: int, others: int) -> dict[tuple[int, ...], Fraction]:
-    """How often each of `others` records is among uniform draws from slots that are filled with
-    them."""
+    """Return the law of how often each of `others` records is among uniform draws from slots that
+    are filled with them."""
     law: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
     for filled in itertools.product(range(others), repeat=slots):
         for drawn in itertools.product(range(slots), repeat=draws):
@@ -297,7 +299,7 @@ def multiset_law(slots: int, draws: int, others: int) -> dict[tuple[int, ...], F
     ("n", "b", "m"), [(1, 2, 2), (2, 2, 2), (2, 3, 2), (3, 3, 2), (2, 2, 3), (3, 2, 1)]
 )
 def test_a_sample_without_the_record_is_one_of_which_it_is_refilled(n: int, b: int, m: int) -> None:
-    """The decomposition in the proof of Theorem 32, in rational numbers, and its coefficients 0 <=
+    """The proof of Theorem 32 decomposes the law, here in rational numbers, with coefficients 0 <=
     theta_j <= 1."""
     copies = [Fraction(math.comb(b, j) * n ** (b - j), (n + 1) ** b) for j in range(b + 1)]
     hit = [1 - Fraction(b - j, b) ** m for j in range(b + 1)]
@@ -323,7 +325,7 @@ def test_a_sample_without_the_record_is_one_of_which_it_is_refilled(n: int, b: i
 def test_the_group_bound_of_two_stages_holds_with_a_record_more(
     n: int, b: int, m: int, scale: float
 ) -> None:
-    """Theorem 32: T2 with the law of the copies among n + 1 records, in both directions."""
+    """Theorem 32 holds: T2 with the law of the copies among n + 1 records, in both directions."""
     chain = stages(f"wr:{b},wr:{m}")
     sides = [(data, sample_counts(data.shape[1], chain)) for data in with_and_without(n)]
     p, q = (cell_masses(*counts, data, data, scale, 0.02)[0] for data, counts in sides)

@@ -1,13 +1,13 @@
-"""What must hold between answers to random questions: 38 in `make test`, 79 in `make
+"""Properties that hold between answers to random questions: 38 in `make test`, 79 in `make
 test-all`, ten thousand in `make test-slow`.
 
-Nobody knows the truth of these questions, but how truths compare: more noise loses no more, and so
-on. Ends lie around the truth, so where one truth is at most another, the lower end of the one is at
-most the upper end of the other: that holds to the last digit, whatever stopped the refinement.
+The truth of these questions is not known, but an order of truths is: more noise loses no more, and
+so on. Ends lie around the truth, so where one truth is at most another, the lower end of the one is
+at most the upper end of the other: that holds to the last digit, whatever stopped the refinement.
 Upper ends alone keep such an order up to the width that was asked for. No tolerance is used but
-such a width, or what a docstring promises, which is named there.
+such a width, or one that a docstring promises, which the test names.
 
-A property has faults planted into what it asks, each of which its cases must find.
+Faults are planted into the answers of each property, and its cases must find each of them.
 """
 
 from __future__ import annotations
@@ -60,20 +60,20 @@ def noise_protects(question: Question) -> None:
 
 
 def steps_cost(question: Question) -> None:
-    """Who forgets the last releases has seen fewer."""
+    """An adversary who does not see the last releases learns no more."""
     ends_in_order(question.ask(), question.but(times=2 * question.times + 1).ask())
 
 
 def rates_cost(question: Question) -> None:
-    """A larger sample holds the record more often, and what is proved grows with it."""
+    """A larger sample holds the record more often, and the proved bound grows with it."""
     larger = with_a_larger_sample(question)
     assert larger is not None
     ends_in_order(question.ask(), larger.ask())
 
 
 def with_a_larger_sample(question: Question) -> Question | None:
-    """The question about a sample that holds more copies of a record, None where that says nothing
-    about privacy.
+    """Return the question about a sample that holds more copies of a record, or None where that
+    says nothing about privacy.
 
     A Poisson sample, in cycles or not, of a smaller rate is a larger one thinned. The numbers of
     copies of a record grow stochastically with the last stage of a chain, and with them what is
@@ -151,7 +151,7 @@ def asks_for_epsilon(question: Question) -> bool:
 
 
 def arrays_are_single_questions(question: Question) -> None:
-    """Both ask for the same numbers, with the same accuracy."""
+    """Arrays ask for the same numbers as single questions, with the same accuracy."""
     ((name, value),) = question.target.items()
     values = [value * factor for factor in (1.0, 0.5, 1e-3)]
     several = question.but(target={name: values}).ask()
@@ -162,7 +162,7 @@ def arrays_are_single_questions(question: Question) -> None:
         ends_in_order(of_array, single)
 
 
-# what is found by a search
+# answers found by a search
 
 
 def calibrated_noise_holds(question: Question) -> None:
@@ -234,7 +234,7 @@ def fast_searches_are_calibrations(question: Question) -> None:
 
 
 def planned(question: Question) -> tuple[Any, int, int]:
-    """A training by one of the schemes of `recommend`, with its records and steps."""
+    """Return a training by one of the schemes of `recommend`, with its records and steps."""
     names, epochs = list(SCHEMES), 1 + question.times % 4
     m = max(1, question.n // 10)
     n = 10 * m  # in ten batches, which suits all of them
@@ -244,7 +244,7 @@ def planned(question: Question) -> tuple[Any, int, int]:
 
 
 def is_planned(question: Question) -> bool:
-    """Whether a scheme of these sizes is there, and covered."""
+    """Whether a scheme of these sizes exists and is covered."""
     try:
         plan, n, steps = planned(question)
         Proof.of([Release(plan, n, 1.0, steps)], question.adjacency)
@@ -253,7 +253,7 @@ def is_planned(question: Question) -> bool:
     return asks_for_epsilon(question)
 
 
-# what leaves the account, and comes back
+# data that leave the account, and come back
 
 
 def exported_laws_are_the_account(question: Question) -> None:
@@ -303,7 +303,7 @@ def ledgers_keep_what_was_entered(first: Question, second: Question) -> None:
 
 
 def wrong_accounts(spoilt: Callable[[Account, dict[str, Any]], Account]) -> Fault:
-    """Accounts that are what `spoilt` makes of what was found and what was asked."""
+    """Replace accounts by what `spoilt` makes of the answer and the question."""
     honest = dpsub.account
 
     def account(sampler: Any, n: Any = None, **asked: Any) -> Account:
@@ -327,7 +327,7 @@ def times(asked: Mapping[str, Any]) -> float:
 
 
 def copies(asked: Mapping[str, Any]) -> float:
-    """Expected number of a record's copies in one step."""
+    """Return the expected number of a record's copies in one step."""
     sampler, n = asked["sampler"], asked["n"]
     if isinstance(sampler, Schedule):
         return sampler.occurrences / sampler.steps_per_epoch(n)
@@ -335,7 +335,7 @@ def copies(asked: Mapping[str, Any]) -> float:
 
 
 def wrong_calibrations(**wrong: float) -> Fault:
-    """Attributes of what is found, wrong by a factor."""
+    """Make attributes of the answer wrong by a factor."""
     honest = dpsub.calibrate
 
     def calibrate(*words: Any, **asked: Any) -> Calibration:
@@ -382,7 +382,7 @@ def four_digits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def first_counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands first is composed twice."""
+    """The first release is composed twice."""
     honest = Proof.of.__func__  # type: ignore[attr-defined]
 
     def of(cls: type[Proof], releases: Any, adjacency: str | None = None) -> Proof:
@@ -393,8 +393,7 @@ def first_counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass(frozen=True)
 class Property:
-    """What `holds`, which raises AssertionError if it does not, of a question that `suits`, or of
-    two.
+    """A property of a question that `suits`, or of two: `holds` raises AssertionError if it fails.
 
     `cases`: twice as many as `make test-all` tries, and how many `make test-slow` tries; those of
     the former are the first of the latter, and the first eighth is what `make test` tries.

@@ -51,7 +51,7 @@ CASES = 150  # random ones
 
 
 def missed(slots: int, marked: int, stages: Sequence[Stage]) -> mpf:
-    """Probability that none of the marked slots is drawn in the end."""
+    """Return the probability that none of the marked slots is drawn in the end."""
     if not stages or marked == 0:
         return mpf(marked == 0)
     stage, *later = stages
@@ -75,7 +75,7 @@ def missed(slots: int, marked: int, stages: Sequence[Stage]) -> mpf:
 
 
 def included(sampler: Sampler | Schedule, n: int, relation: Relation, release: Release) -> mpf:
-    """The chance that the record is in one sample, or in one epoch."""
+    """Return the chance that the record is in one sample, or in one epoch."""
     records = n + (relation is Relation.ADD_REMOVE)
     if isinstance(sampler, TruncatedPoisson):
         q = mpf(sampler.rate)
@@ -94,7 +94,7 @@ def included(sampler: Sampler | Schedule, n: int, relation: Relation, release: R
 
 
 def attained(proof: Proof, steps: int) -> float:
-    """The lower end before it is set beside the upper one."""
+    """Return the lower end before it is compared with the upper one."""
     target, composition = Target(epsilon=0.0, width=0.1), proof.composition
     if composition.is_exact:
         return composition.brackets([target])[0].lower

@@ -35,7 +35,7 @@ from tests.fresh_seeds import replay, seed
 from tests.properties.questions import Question, random_question
 
 LINES, SOME = 1500, 112
-"""How many are tried in `make test-slow` and in `make test-all`."""
+"""Number of lines tried in `make test-slow` and in `make test-all`."""
 BLOCK = 50
 BEYOND = 2.0
 """Seconds that a command may take beyond its time limit."""
@@ -63,7 +63,7 @@ EXTREME = (
     "9007199254740992",
     "1_000",
 )
-"""Numbers that can be read, in place of a number."""
+"""Numbers that can be read, to replace a number."""
 HOSTILE = (
     "nan",
     "inf",
@@ -95,7 +95,7 @@ Words = list[str]
 
 
 class Said(NamedTuple):
-    """How a command ended."""
+    """Output of a command, and its status."""
 
     status: int
     out: str
@@ -340,7 +340,7 @@ COMMANDS: dict[str, Callable[[Question, np.random.Generator], Words]] = {
 
 
 def without(words: Words, option: str) -> Words:
-    """The words without an option and its value."""
+    """Return the words without an option and its value."""
     if option not in words:
         return words
     place = words.index(option)
@@ -351,7 +351,7 @@ def without(words: Words, option: str) -> Words:
 
 
 def spoilt(words: Words, options: Words, rng: np.random.Generator) -> Words:
-    """The words of a command after one accident."""
+    """Return the words of a command after one accident."""
     values = [place for place in range(1, len(words)) if words[place - 1].startswith("--")]
     if values and rng.random() < 0.5:
         place, other = int(rng.choice(values)), str(rng.choice(EXTREME))
@@ -371,7 +371,7 @@ def spoilt(words: Words, options: Words, rng: np.random.Generator) -> Words:
 
 
 def line(case: int) -> tuple[Words, float | None]:
-    """The words of one case, and their time limit."""
+    """Return the words of one case, and their time limit."""
     command = list(COMMANDS)[case % len(COMMANDS)]
     question = random_question("command lines", case)
     rng = stream(seed(), experiment="campaign", cell={"line": 1}, role="data", replicate=case)
@@ -404,7 +404,7 @@ def run(words: Words) -> Said:
 
 
 def judge(said: Said, words: Words, limit: float | None) -> None:
-    """AssertionError where a command did not end as it should."""
+    """Raise AssertionError where a command did not end as it should."""
     assert said.status in (0, 2), f"exit status {said.status}"
     assert limit is None or said.seconds <= limit + BEYOND, f"{said.seconds:.1f} s of {limit:g}"
     sentence = said.error
@@ -441,7 +441,7 @@ def hold(cases: range) -> None:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder with what commands read."""
+    """Return a folder with files that commands read."""
     monkeypatch.chdir(tmp_path)
     rows = [f"{i % 3},{i % 4},{1 + i % 5}" for i in range(60)]
     Path("frame.csv").write_text("\n".join(["stratum,cluster,size", *rows]), encoding="utf-8")
@@ -512,7 +512,7 @@ FAULTS = {
     half_an_answer: "JSONDecodeError",
     out_of_time: "4.0 s of",
 }
-"""And what is said of them."""
+"""Faults, and a part of the message about each."""
 
 
 @pytest.mark.parametrize("plant", FAULTS)

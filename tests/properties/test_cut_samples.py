@@ -27,7 +27,7 @@ OTHER: dict[Relation, list[float]] = {
 
 
 def sums(data: list[float], rate: float, most: int) -> Counter[float]:
-    """Probabilities of the sums of all samples."""
+    """Return the probabilities of the sums of all samples."""
     law: Counter[float] = Counter()
     places = range(len(data))
     for size in range(len(data) + 1):

@@ -25,7 +25,8 @@ CASES = [(1, 2), (1, 3), pytest.param(2, 4, marks=pytest.mark.thorough)]
 
 
 def plans(present: Sequence[int], m: int) -> list[Plan]:
-    """Two batches of m of the records, every choice as likely as any other; the rest is dropped."""
+    """Return the plans of two batches of m of the records, every choice as likely as any other; the
+    rest is dropped."""
     found = []
     for first in itertools.combinations(present, m):
         rest = [i for i in present if i not in first]
@@ -34,14 +35,14 @@ def plans(present: Sequence[int], m: int) -> list[Plan]:
 
 
 def masses(numbers: Sequence[int], members: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """Chances of the cells of one output, for each batch: shape (batches, cells)."""
+    """Return the chances of the cells of one output, for each batch: shape (batches, cells)."""
     sums = np.array([sum(numbers[i] for i in batch) for batch in members], dtype=float)
     return np.diff(ndtr((EDGES[None, :] - sums[:, None]) / NOISE), axis=1)
 
 
 def value(first: list[Plan], second: list[Plan], records: int, order: float) -> float:
-    """The largest H_a of two adaptive steps, the first data set drawing its batches from `first`,
-    all alike, the other one from `second`."""
+    """Return the largest H_a of two adaptive steps, the first data set drawing its batches from
+    `first`, all alike, the other one from `second`."""
     choices = list(itertools.product((-1, 1), repeat=records))
     sides = [
         {
@@ -66,13 +67,13 @@ def value(first: list[Plan], second: list[Plan], records: int, order: float) -> 
 
 
 def replaced(m: int, order: float) -> float:
-    """The value under `substitute`: record 0 of 2 m records is replaced by a further one."""
+    """Return the value under `substitute`: record 0 of 2 m records is replaced by a further one."""
     others = list(range(1, 2 * m))
     return value(plans([0, *others], m), plans([2 * m, *others], m), 2 * m + 1, order)
 
 
 def one_more(m: int, n: int, order: float) -> float:
-    """The value under `add_remove`: record n is there or not, larger order of the two."""
+    """Return the value under `add_remove`: record n is there or not, larger order of the two."""
     with_it, without = plans(range(n + 1), m), plans(range(n), m)
     return max(
         value(with_it, without, n + 1, order),
@@ -107,7 +108,7 @@ def test_a_smaller_share_is_noticed(m: int, n: int) -> None:
 
 
 def test_a_batch_that_is_kept_is_noticed() -> None:
-    """The fault: the last, incomplete batch is released, so that its sum tells of one record
+    """With the fault the last, incomplete batch is released, so that its sum tells of one record
     more."""
     m, n, order = 1, 2, 1.3
     with_it = plans(range(n + 1), m)
@@ -121,8 +122,8 @@ def test_a_batch_that_is_kept_is_noticed() -> None:
 
 
 def dropping(m: int, n: int, relation: str) -> tuple[list[Plan], list[Plan], int]:
-    """The plans of both data sets of a `substitute` game; of `zero_out` those in which record 0
-    does nothing in the second one."""
+    """Return the plans of both data sets of a `substitute` game; of `zero_out` those in which
+    record 0 does nothing in the second one."""
     drawn = plans(range(n), m)
     if relation == "substitute":
         # the other record is one with a number of its own
@@ -151,8 +152,8 @@ def test_no_adversary_exceeds_what_is_proved(relation: str) -> None:
 
 
 def integrated(n: int, m: int, shifts: tuple[float, float], noise: float, order: float) -> float:
-    """The larger H_a of an epoch of two steps in which all other records add up to a constant, on a
-    grid of outputs."""
+    """Return the larger H_a of an epoch of two steps in which all other records add up to a
+    constant, on a grid of outputs."""
     t = np.linspace(-9, 11, 1601)
     z = np.exp(-((t[:, None] - np.array([0.0, *shifts])) ** 2) / 2 / noise**2)
     z /= noise * math.sqrt(2 * math.pi)

@@ -55,7 +55,7 @@ def _plan(steps: int, records: int, members: Sequence[Sequence[int]]) -> np.ndar
 
 
 def allocated(t: int, k: int, present: Sequence[int], records: int) -> Iterator[Plan]:
-    """Each record in k of t steps."""
+    """Yield plans with each record in k of t steps."""
     subsets = list(itertools.combinations(range(t), k))
     for chosen in itertools.product(subsets, repeat=len(present)):
         members = [
@@ -66,7 +66,7 @@ def allocated(t: int, k: int, present: Sequence[int], records: int) -> Iterator[
 
 
 def shuffled(m: int, present: Sequence[int], records: int) -> Iterator[Plan]:
-    """All orders, cut into steps of m."""
+    """Yield plans of all orders, cut into steps of m."""
     orders = list(itertools.permutations(present))
     for order in orders:
         steps = [order[at : at + m] for at in range(0, len(order), m)]
@@ -74,7 +74,7 @@ def shuffled(m: int, present: Sequence[int], records: int) -> Iterator[Plan]:
 
 
 def in_order(m: int, present: Sequence[int], records: int) -> Iterator[Plan]:
-    """Record i in step i // m, whoever else is there."""
+    """Yield the plan with record i in step i // m, whoever else is there."""
     steps = -(-records // m)
     yield (
         1.0,
@@ -83,7 +83,7 @@ def in_order(m: int, present: Sequence[int], records: int) -> Iterator[Plan]:
 
 
 def cyclic(rate: float, cycle: int, present: Sequence[int], records: int) -> Iterator[Plan]:
-    """Records i mod `cycle` each with a probability of their own step."""
+    """Yield plans with records i mod `cycle`, each with a probability of their own step."""
     for drawn in itertools.product((0, 1), repeat=len(present)):
         probability = math.prod(rate if one else 1 - rate for one in drawn)
         inside = [i for i, one in zip(present, drawn, strict=True) if one]
@@ -96,7 +96,8 @@ def cyclic(rate: float, cycle: int, present: Sequence[int], records: int) -> Ite
 
 
 def cut(rate: float, most: int, present: Sequence[int], records: int) -> Iterator[Plan]:
-    """One step: each record with a probability; of more than `most` a uniform subset."""
+    """Yield plans of one step: each record with a probability; of more than `most` a uniform
+    subset."""
     for drawn in itertools.product((0, 1), repeat=len(present)):
         probability = math.prod(rate if one else 1 - rate for one in drawn)
         inside = [i for i, one in zip(present, drawn, strict=True) if one]
@@ -106,7 +107,7 @@ def cut(rate: float, most: int, present: Sequence[int], records: int) -> Iterato
 
 
 def _merged(plans: Iterator[Plan]) -> list[Plan]:
-    """Each plan once."""
+    """Return each plan once."""
     found: dict[bytes, Plan] = {}
     for probability, table in plans:
         before, _ = found.get(table.tobytes(), (0.0, table))
@@ -122,7 +123,8 @@ def event_of(
     plans: Callable[[Sequence[int], int], Iterator[Plan]],
     differing: int,
 ) -> Event:
-    """Under add_remove the record more has the place `differing`; else it is one of n."""
+    """Return the event of a schedule. Under add_remove the record more has the place `differing`;
+    else it is one of n."""
     records = n + (relation == "add_remove")
     everyone = range(records)
     full = _merged(plans(everyone, records))
@@ -134,10 +136,11 @@ def event_of(
 def values(
     events: Sequence[Event], order: Sequence[int], choices: np.ndarray, cells: int
 ) -> np.ndarray:
-    """What the adversary attains at `EPSILONS`, P first and Q first, shape (2, epsilons).
+    """Return the divergences that the adversary attains at `EPSILONS`, P first and Q first, shape
+    (2, epsilons).
 
-    `order`: of which event each step is. `choices`: numbers of all records in P and in Q, (choices,
-    2, records)."""
+    `order`: the event of each step. `choices`: numbers of all records in P and in Q, (choices, 2,
+    records)."""
     # of every history the probability together with each plan of each event that is under way,
     # (histories, plans, ...)
     sides = [np.ones((1,) * (1 + len(events))) for _ in (0, 1)]
@@ -177,8 +180,8 @@ def values(
 def choices_of(
     rng: np.random.Generator, records: int, differing: int, relation: str, count: int
 ) -> np.ndarray:
-    """Numbers in [-1, 1] of all records in both data sets; what is absent, or put to 0, is 0 in the
-    second."""
+    """Return numbers in [-1, 1] of all records in both data sets; a record that is absent, or
+    zeroed out, is 0 in the second."""
     others = rng.choice([-1.0, 1.0, 1.0, 0.0, 0.4], size=(count, records))
     # fillers of one sign, on either side of the record, are the worst that are known
     others[0], others[1] = -1.0, 1.0
@@ -190,7 +193,7 @@ def choices_of(
 
 
 def asked(events: Sequence[Event], relation: str, epochs: Sequence[int]) -> np.ndarray:
-    """Proved upper ends of delta."""
+    """Return proved upper ends of delta."""
     ledger = dpsub.Ledger()
     for event, times in zip(events, epochs, strict=True):
         ledger.record(
@@ -203,8 +206,8 @@ Drawn = tuple[Any, int, Callable[[Sequence[int], int], Iterator[Plan]], int, int
 
 
 def a_schedule(name: str, relation: str, rng: np.random.Generator) -> Drawn:
-    """A schedule, its number of records and plans, the place of the differing one, epochs that make
-    2 to 4 steps."""
+    """Return a schedule, its number of records and plans, the place of the differing one, and
+    epochs that make 2 to 4 steps."""
     more = relation == "add_remove"
     if name == "random_allocation":
         t = int(rng.integers(2, 5))
@@ -263,7 +266,8 @@ CASES = [
 def played(
     name: str, relation: str, draw: int, stretch: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Upper ends, and what the adversary attains, with numbers up to `stretch` in place of 1."""
+    """Return upper ends, and the values that the adversary attains, with numbers up to `stretch` in
+    place of 1."""
     rng = stream(
         SEED,
         experiment="epoch_games",
@@ -283,7 +287,7 @@ def played(
 
 
 def alternated(relation: str, draw: int, stretch: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    """Likewise for two epochs, or an epoch and a sampler, whose steps alternate."""
+    """Return the same for two epochs, or an epoch and a sampler, whose steps alternate."""
     rng = stream(
         SEED, experiment="alternated", cell={"relation": relation}, role="data", replicate=draw
     )
@@ -340,7 +344,7 @@ def test_nor_where_steps_of_two_epochs_alternate(relation: str, draw: int) -> No
 
 @pytest.mark.parametrize(("name", "relation"), CASES)
 def test_records_that_are_too_long_are_caught(name: str, relation: str) -> None:
-    """A planted fault: numbers up to 1.5, where the proof has clipped them to 1."""
+    """The planted fault is numbers up to 1.5, where the proof has clipped them to 1."""
     assert not all(holds(*played(name, relation, draw, stretch=1.5)) for draw in range(3))
 
 
@@ -363,8 +367,8 @@ def test_many_epochs_that_alternate(relation: str) -> None:
 
 
 def test_places_that_close_a_gap_are_not_covered() -> None:
-    """What the condition on places excludes: a list that is cut into steps anew once its first
-    record has left."""
+    """The condition on places excludes a list that is cut into steps again once its first record
+    has left."""
 
     def closed_up(present: Sequence[int], records: int) -> Iterator[Plan]:
         steps = [present[at : at + 2] for at in range(0, len(present), 2)]

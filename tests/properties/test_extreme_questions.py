@@ -21,11 +21,11 @@ from tests.fresh_seeds import replay, seed
 
 CASES = 10  # of each kind of sampler and noise; hundreds were tried when the test was written
 
-EFFORT = 1.0  # a case; what is reached with it holds
+EFFORT = 1.0  # effort of a case; bounds reached with it hold
 
 
 def truth(sampler: Sampler, n: int | None, noise: str, scale: float, epsilon: float) -> mpf:
-    """delta(epsilon) of one release."""
+    """Return delta(epsilon) of one release."""
     q = mpf(sampler.m) / n if isinstance(sampler, Wor) else mpf(sampler.rate)
     s, a = mpf(scale), mp.exp(mpf(epsilon))
     shift = (2 if isinstance(sampler, Wor) else 1) / s

@@ -24,8 +24,8 @@ ORDERS = np.linspace(0.0, 2.5, 11)  # ln a
 
 
 def masses(n: int, m: int, data: np.ndarray, s: float, width: float = 0.1) -> np.ndarray:
-    """Masses of the noisy sums over all samples of m of n in squares of `width` s, for data of
-    shape (n, 2)."""
+    """Return the masses of the noisy sums over all samples of m of n in squares of `width` s, for
+    data of shape (n, 2)."""
     sums = np.array(
         [data[list(sample)].sum(axis=0) for sample in itertools.combinations(range(n), m)]
     )
@@ -41,19 +41,19 @@ def divergence(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def disc(rng: np.random.Generator, size: int, dimension: int = 2) -> np.ndarray:
-    """Vectors of the unit ball, half of them on its boundary."""
+    """Draw vectors of the unit ball, half of them on its boundary."""
     found = rng.normal(size=(size, dimension))
     length = np.minimum(1.0, rng.uniform(size=(size, 1)) * 2)
     return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True) * length)
 
 
 def sides(v: np.ndarray, other: np.ndarray, filler: np.ndarray) -> np.ndarray:
-    """Lengths |x|, |y|, |x - y| for x = v - g and y = v' - g."""
+    """Return lengths |x|, |y|, |x - y| for x = v - g and y = v' - g."""
     return np.linalg.norm(np.stack([v - filler, other - filler, v - other]), axis=-1).T
 
 
 def cell(rate: float, s: float, triple: np.ndarray) -> np.ndarray:
-    """The bound of a cell for a >= 1."""
+    """Return the bound of a cell for a >= 1."""
     return game.line(rate, s, triple[0], triple[0] - triple[2], ORDERS)
 
 
@@ -143,8 +143,8 @@ EPSILONS = (0.0, 0.5, 1.0, 2.0)
 
 
 def neighbours(n: int, m: int, s: float, stretch: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    """Masses for all ordered neighbours on `VECTORS`, those of the fillers `stretch` times as
-    long."""
+    """Return the masses for all ordered neighbours on `VECTORS`, those of the fillers `stretch`
+    times as long."""
     rest = list(itertools.combinations_with_replacement(range(len(VECTORS)), n - 1))
     tabled = {
         (first, *others): masses(

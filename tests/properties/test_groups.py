@@ -27,7 +27,8 @@ GAP = 2e-3  # relative, of ends that bracket one number
 
 
 def samples(sampler: str, n: int) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Each sample, as a list of records, and its probability, from the definition of a sampler."""
+    """Return each sample, as a list of records, and its probability, from the definition of a
+    sampler."""
     first, _, rest = sampler.partition(",")
     name, size = first.split(":")
     if name == "poisson":
@@ -52,7 +53,7 @@ def samples(sampler: str, n: int) -> Iterator[tuple[tuple[int, ...], float]]:
 
 
 def output_cells(laws: list[dict[int, float]], most: int) -> np.ndarray:
-    """Masses of noisy sums in cells, one row for each law of sums."""
+    """Return the masses of noisy sums in cells, one row for each law of sums."""
     edges = np.concatenate([[-np.inf], np.arange(-most - 8, most + 8, 0.02), [np.inf]]) / SCALE
     rows = np.zeros((len(laws), edges.size - 1))
     tails = {total: ndtr(edges - total / SCALE) for total in range(-most, most + 1)}
@@ -65,7 +66,8 @@ def output_cells(laws: list[dict[int, float]], most: int) -> np.ndarray:
 def universe(
     sampler: str, n: int, group: int | tuple[int, int], relation: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Outputs on all pairs of data sets with n records, or n besides the group, both orders."""
+    """Return the masses of outputs on all pairs of data sets with n records, or n besides the
+    group, both orders."""
     added, removed = (group, group) if isinstance(group, int) else group
     common = n if relation == "add_remove" else n - added
     if isinstance(group, int) and relation == "add_remove":
@@ -111,7 +113,7 @@ def plan(sampler: str) -> Sampler:
 def ends(
     sampler: str, n: int, group: int | tuple[int, int], relation: str, steps: int = 1
 ) -> tuple[np.ndarray, np.ndarray, str]:
-    """Both ends at all epsilons, and their kind."""
+    """Return both ends at all epsilons, and their kind."""
     release = Release(plan(sampler), n, SCALE, steps, group=group)
     proof = Proof.of([release], relation)
     found = proof.accounts([Target(epsilon=x, width=GAP / 2) for x in EPSILONS])
@@ -176,8 +178,8 @@ def test_two_adaptive_steps(sampler: str, n: int, group: int, relation: str) -> 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 def test_a_group_by_the_curve_of_one_record(mechanism: str) -> None:
-    """What holds for all samplers is above what Poisson samples attain, and below what twice the
-    epsilon says."""
+    """The bound that holds for all samplers is above the values that Poisson samples attain, and
+    below twice the epsilon of one record."""
     asked = {"noise_multiplier": 1.0, "steps": 20, "delta": 1e-4, "mechanism": mechanism}
     single = dpsub.account(dpsub.CyclicPoisson(0.1, 1), **asked).upper
     both = dpsub.account(dpsub.CyclicPoisson(0.1, 1), group=2, **asked)

@@ -1,4 +1,4 @@
-"""The theorems on laws, as identities over random sizes, and closed forms as the second road."""
+"""The theorems on laws, as identities over random sizes, and next to closed forms."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SLACK = 1e-13  # rounding of an inclusion probability, relative
 
 @st.composite
 def sizes(draw: st.DrawFn) -> tuple[int, int, int]:
-    """n, b, m with m <= b <= n."""
+    """Draw n, b, m with m <= b <= n."""
     n = draw(st.integers(2, 400))
     b = draw(st.integers(1, n))
     return n, b, draw(st.integers(1, b))
 
 
 def same(law: np.ndarray, other: np.ndarray) -> bool:
-    """Equal logarithms, down to exp(-600); below that both are small."""
+    """Whether logarithms are equal, down to exp(-600); below that both are small."""
     width = max(len(law), len(other))
     one, two = (np.pad(x, (0, width - len(x)), constant_values=-np.inf) for x in (law, other))
     seen = np.maximum(one, two) > -600
@@ -77,7 +77,7 @@ def test_order_of_inclusion_probabilities(size: tuple[int, int, int]) -> None:
 
 
 def stage_matrix(stage: Stage, n_slots: int, j_max: int) -> np.ndarray:
-    """Transition matrix of the count of one record, from SciPy's distributions."""
+    """Return the transition matrix of the count of one record, from SciPy's distributions."""
     j = np.arange(j_max + 1)[:, None]
     if isinstance(stage, WithReplacement):
         return np.asarray(stats.binom.pmf(np.arange(stage.size + 1), stage.size, j / n_slots))

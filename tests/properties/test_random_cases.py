@@ -67,8 +67,8 @@ def random_stages(family: str, rng: np.random.Generator) -> tuple[int, tuple[Sta
 
 
 def neighbours(family: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Random data sets that differ in the first record; the last two pairs are the worst known,
-    above and below order 1."""
+    """Draw random data sets that differ in the first record; the last two pairs are the worst
+    known, above and below order 1."""
     records = rng.integers(RECORDS.size, size=(PAIRS, n))
     data = RECORDS[records]
     other = data.copy()
@@ -92,7 +92,7 @@ def poisson_profile(rate: float, scale: float, *, replaced: bool, swapped: bool 
 
 
 def profiles(family: str, n: int, chain: Sequence[Stage], scale: float) -> tuple[Profile, Profile]:
-    """Bounds of H_a(P || Q) and H_a(Q || P), a >= 1."""
+    """Return bounds of H_a(P || Q) and H_a(Q || P), a >= 1."""
     if family.startswith("laplace"):
         relation = Relation.ADD_REMOVE if family.endswith("added") else Relation.SUBSTITUTE
         release = Release(Multistage(chain), n, scale, mechanism="laplace")
@@ -113,8 +113,8 @@ def profiles(family: str, n: int, chain: Sequence[Stage], scale: float) -> tuple
 
 
 def excess(family: str, draw: int, unit: float = 1.0) -> tuple[np.ndarray, np.ndarray, str]:
-    """Truth minus bound, shape (pairs, orders), what the worst pairs leave of the bound, and what
-    was drawn.
+    """Return truth minus bound, shape (pairs, orders), the room that the worst pairs leave below
+    the bound, and the case.
 
     `unit` scales the noise that the bound is told: 2 is the fault of a shift of C where it is 2 C.
     """
@@ -201,7 +201,7 @@ def test_a_seed_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("_", range(5))
 def test_seeds_that_nobody_has_seen(_: int) -> None:
-    """All cases of these files, with a seed of the moment, which the failing test prints."""
+    """All cases of these files are run with a seed of the moment, which the failing test prints."""
     unseen = secrets.randbelow(10**9)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     names = ("random_cases", "adaptive_steps", "extreme_questions")

@@ -1,5 +1,5 @@
 """The same question has the same answer: in another order of questions, in one process or another,
-under a clock of nonsense, with one thread or two, and beside busy processes."""
+under a clock of nonsense, with one thread or two, and next to busy processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever the costs: jobs hold each piece of work once, in order, and as much as they may."""
+"""Jobs hold each piece of work once, in order, and as much as they may, whatever the costs."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def ball(x: Fraction) -> flint.arb:
 
 
 def normal(x: flint.arb) -> flint.arb:
-    """Phi(x)."""
+    """Return Phi(x)."""
     return (-x / flint.arb(2).sqrt()).erfc() / 2
 
 
@@ -42,7 +42,7 @@ WITH_FORTY = fillers(Fraction(40, 41), Fraction(9, 41))
 
 
 def counts_law(chain: str) -> dict[tuple[int, ...], Fraction]:
-    """Of three records, the first two stages as text."""
+    """Return the law of the counts of three records, the first two stages as text."""
     return forward.law(Multistage.of_text(chain).stages, 3)
 
 
@@ -53,7 +53,7 @@ def masses(
     edges: tuple[np.ndarray, ...],
     parts: int,
 ) -> flint.arb_mat:
-    """Of the squares between the edges (in units of s / parts)."""
+    """Return the masses of the squares between the edges (in units of s / parts)."""
     rows, columns = [], []
     for counts, probability in law.items():
         places = [
@@ -70,7 +70,7 @@ def masses(
 
 
 def attained(chain: str, filler: Data, s: Fraction, a: int, parts: int = 4) -> flint.arb:
-    """P(A) - a Q(A) for the squares where it looks positive."""
+    """Return P(A) - a Q(A) for the squares where it looks positive."""
     law = counts_law(chain)
     m = sum(next(iter(law)))
     reach = [parts * (m * float(size) / float(s) + 6) for size in (1, abs(filler[0][1]))]
@@ -81,7 +81,7 @@ def attained(chain: str, filler: Data, s: Fraction, a: int, parts: int = 4) -> f
 
 
 def claimed(chain: str, s: Fraction, a: int) -> flint.arb:
-    """An upper bound of H_a of the pair.
+    """Return an upper bound of H_a of the pair.
 
     Its loss increases, so that one half-line t > c is the best; c lies where the sign of
     p - a q changes, and on [low, high] no half-line is better than P from the one end on less a Q
@@ -92,7 +92,7 @@ def claimed(chain: str, s: Fraction, a: int) -> flint.arb:
         law[counts[0]] = law.get(counts[0], Fraction(0)) + probability
 
     def density(t: Fraction) -> flint.arb:
-        """Of p - a q, up to a positive factor."""
+        """Return the density of p - a q, up to a positive factor."""
         terms = (
             ball(p)
             * (

@@ -29,7 +29,7 @@ def copies(n: int, b: int, m: int) -> Copies:
 
 
 def masses(n: int, b: int, m: int, data: np.ndarray, s: float) -> np.ndarray:
-    """Of squares, over all samples: data of shape (n, 2)."""
+    """Return the masses of squares, over all samples: data of shape (n, 2)."""
     counts, weights = sample_counts(n, stages(f"wr:{b},wr:{m}"))
     sums = counts @ data
     edges = np.concatenate([[-np.inf], np.arange(-m - 6 * s, m + 6 * s, 0.1 * s), [np.inf]])
@@ -42,7 +42,7 @@ def divergence(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def cell_of(v: np.ndarray, other: np.ndarray, filler: np.ndarray) -> GaussianCell:
-    """The smallest one for v and v' antipodal on the circle, and a filler on it."""
+    """Return the smallest cell for v and v' antipodal on the circle, and a filler on it."""
     angle = math.atan2(float(filler @ v), float(filler @ [-v[1], v[0]]))
     place = (angle + math.pi) % (2 * math.pi) - math.pi
     place = place if abs(place) <= math.pi / 2 else math.copysign(math.pi - abs(place), place)
@@ -69,7 +69,7 @@ def test_every_data_set_lies_below_the_mean_over_its_fillers(
 
 
 def attained(n: int, b: int, m: int, s: float) -> np.ndarray:
-    """H_a in both directions where all others are at -C, the record at +C or -C."""
+    """Return H_a in both directions where all others are at -C, the record at +C or -C."""
     counts, weights = sample_counts(n, stages(f"wr:{b},wr:{m}"))
     law = np.bincount(counts[:, 0], weights)
     c = np.linspace(-8 * s, 2 * m + 8 * s, 8001)
@@ -82,7 +82,7 @@ SIZES = (8, 3, 2)
 
 
 def excess(made: Copies) -> float:
-    """How far the attack is above the bound of the cell of its triple."""
+    """Return how far the attack is above the bound of the cell of its triple."""
     bounds = [
         [profile(ORDERS) for profile in GaussianCells(made, 1.0).profiles(cell, 1e-15)]
         for cell in GaussianCells.extremes
@@ -139,8 +139,9 @@ class TestPlantedFaults:
 
 @pytest.mark.parametrize(("b", "m"), [(3, 3), (4, 2)])
 def test_the_weight_of_the_base_of_two_slots(b: int, m: int) -> None:
-    """Against every allocation of the draws: where the record holds j slots, the others' draws are
-    those from all slots, where j are empty, and the mean of falling functions is no smaller."""
+    """Weights are compared with every allocation of the draws: where the record holds j slots, the
+    others' draws are those from all slots, where j are empty, and the mean of falling functions is
+    no smaller."""
     made = copies(5, b, m)
     for j, branch in enumerate(made.branches, start=1):
         assert isinstance(branch, Branch)

@@ -37,7 +37,8 @@ SETTINGS = [(0.02, 4.0), (0.5, 1.0), (0.9, 0.6), (0.999, 3.0), (1e-4, 0.5)]
 
 
 def shifted(rate: float, scale: float, x: float, y: float, order: float) -> float:
-    """H_a of (1 - q) N(0) + q N(x) against (1 - q) N(0) + q N(y), by quadrature of densities."""
+    """Return H_a of (1 - q) N(0) + q N(x) against (1 - q) N(0) + q N(y), by quadrature of
+    densities."""
     means = (0.0, x, y)
     t = np.linspace(min(means) - 12 * scale, max(means) + 12 * scale, 200_001)
     base, one, other = (norm.pdf(t, mean, scale) for mean in means)
@@ -94,7 +95,7 @@ def test_ten_thousand_random_cases_are_below_the_profiles() -> None:
 
 
 def zeroed(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """All data sets in {-1, 0, 1}, and the same with the first record at 0."""
+    """Return all data sets in {-1, 0, 1}, and the same with the first record at 0."""
     rest = itertools.combinations_with_replacement((-1.0, 0.0, 1.0), n - 1)
     data = np.array([(v, *others) for others in rest for v in (-1.0, 1.0)])
     other = data.copy()
@@ -103,7 +104,8 @@ def zeroed(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def played_twice(rate: float, scale: float, order: float) -> float:
-    """Two steps, each with fillers of the sign that is better, from fine cells of the outputs."""
+    """Return the divergences of two steps, each with fillers of the sign that is better, from fine
+    cells of the outputs."""
     edges = np.concatenate(
         [[-np.inf], np.arange(-9 * scale, 2 + 9 * scale, 0.005 * scale), [np.inf]]
     )
@@ -225,7 +227,8 @@ LONG = ["wr:2,wr:2,wr:2"]
 
 @pytest.mark.parametrize("text", CHAINS + LONG)
 def test_several_occurrences_are_below_the_profiles(text: str) -> None:
-    """All data sets in {-1, 0, 1}, both directions, orders on either side of 1."""
+    """The test takes all data sets in {-1, 0, 1}, both directions, and orders on either side of
+    1."""
     n, faults = 3 if text in LONG else 4, 0
     data, other = zeroed(n)
     counts = sample_counts(n, stages(text))

@@ -21,8 +21,8 @@ LOGS = np.array([0.0, 0.05, 0.3, 1.0, 2.0])
 def in_the_plane(
     rate: float, scale: float, v: np.ndarray, g: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Both divergences of (1 - q) N(0) + q N(v - g) and (1 - q) N(0) + q N(-g), by sums over a
-    grid of the plane, to 1e-4."""
+    """Return both divergences of (1 - q) N(0) + q N(v - g) and (1 - q) N(0) + q N(-g), by sums over
+    a grid of the plane, to 1e-4."""
     width = 0.05 * scale
     along = np.arange(-2 - 7 * scale, 2 + 7 * scale, width)
     first, second = np.meshgrid(along, along)
@@ -72,7 +72,7 @@ def test_a_single_angle_is_bounded_by_its_own_divergences(angle: float) -> None:
 
 
 def test_vectors_within_the_ball_are_below_those_on_its_surface() -> None:
-    """What the cover leaves out: shorter vectors, whose parts across the other are lengthened."""
+    """The cover leaves out shorter vectors: their parts across the other are lengthened."""
     rng = stream(31, experiment="zeroed_game", cell={}, role="data", replicate=1)
     for _ in range(10):
         g, v = rng.normal(size=(2, 2))
@@ -124,7 +124,7 @@ def test_both_ends_meet_within_half_a_percent() -> None:
 
 @pytest.mark.thorough
 def test_the_value_of_two_steps_is_above_the_data_sets_of_the_attack() -> None:
-    """What is claimed by the game is above what both sign patterns give, and below the first
+    """The value claimed by the game is above those of both sign patterns, and below the first
     bound."""
     asked = {"noise_multiplier": 0.8, "steps": 2, "epsilon": 0.5, "adjacency": "zero_out"}
     first = dpsub.account(Wor(3), 10, quick=True, **asked)

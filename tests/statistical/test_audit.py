@@ -91,7 +91,7 @@ def test_draws_show_what_the_attack_is_worth(case: Case) -> None:
 
 @dataclass(frozen=True)
 class Careless(Wor):
-    """Says without replacement and draws with it."""
+    """Sampler that says without replacement and draws with it."""
 
     name = "careless"
 
@@ -101,7 +101,7 @@ class Careless(Wor):
 
 @dataclass(frozen=True)
 class Forgetful(Wor):
-    """Never draws the last record, and the others too often."""
+    """Sampler that never draws the last record, and the others too often."""
 
     name = "forgetful"
 
@@ -111,7 +111,7 @@ class Forgetful(Wor):
 
 @dataclass(frozen=True)
 class Eager(CyclicPoisson):
-    """Draws more often than it says."""
+    """Sampler that draws more often than it says."""
 
     name = "eager"
 

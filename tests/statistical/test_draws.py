@@ -1,5 +1,4 @@
-"""Draws against laws, for every sampler, and laws against literal enumeration: what draws must
-match what computes."""
+"""Draws against laws for every sampler, and laws against literal enumeration."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ def stages_of(sampler: Sampler) -> tuple[Stage, ...]:
 
 
 def count_table(samples: Samples, n: int) -> np.ndarray:
-    """Counts of all records, shape (n_subsets, n)."""
+    """Return the counts of all records, shape (n_subsets, n)."""
     table = np.zeros((samples.n_subsets, n), dtype=int)
     table[np.repeat(np.arange(samples.n_subsets), samples.distinct), samples.indices] = (
         samples.counts
@@ -51,12 +50,12 @@ def count_table(samples: Samples, n: int) -> np.ndarray:
 
 
 def joint_p(table: np.ndarray, stages: tuple[Stage, ...], n: int) -> float:
-    """p-value of draws (rows of counts) against the enumerated joint law."""
+    """Return the p-value of draws (rows of counts) against the enumerated joint law."""
     return budget.joint_p([tuple(row) for row in table.tolist()], forward.law(stages, n))
 
 
 def multiplicity_p(table: np.ndarray, sampler: Sampler) -> float:
-    """p-value of the counts of record 0."""
+    """Return the p-value of the counts of record 0."""
     pmf = sampler.multiplicity_law(table.shape[1]).pmf
     if table[:, 0].max() >= len(pmf):
         return 0.0
@@ -64,15 +63,15 @@ def multiplicity_p(table: np.ndarray, sampler: Sampler) -> float:
 
 
 def distinct_p(distinct: np.ndarray, law: np.ndarray) -> float:
-    """p-value of numbers of distinct records."""
+    """Return the p-value of numbers of distinct records."""
     if distinct.max() >= len(law):
         return 0.0
     return budget.p_value(np.bincount(distinct, minlength=len(law)), law, len(distinct))
 
 
 def cumulative_p(distinct: np.ndarray, law: np.ndarray) -> float:
-    """p-value of all tails of the distinct counts: a shift of a wide law shows there before it does
-    in any one cell."""
+    """Return the p-value of all tails of the distinct counts: a shift of a wide law shows there
+    before it does in any one cell."""
     if distinct.max() >= len(law):
         return 0.0
     below = np.searchsorted(np.sort(distinct), np.arange(len(law)), side="right")
@@ -80,8 +79,8 @@ def cumulative_p(distinct: np.ndarray, law: np.ndarray) -> float:
 
 
 def pairs_p(table: np.ndarray, distinct_law: np.ndarray) -> float:
-    """p-value of the joint inclusion of every pair of records: all pairs alike, E[D (D - 1)] / (n
-    (n - 1)) each."""
+    """Return the p-value of the joint inclusion of every pair of records: all pairs alike, E[D (D -
+    1)] / (n (n - 1)) each."""
     n_draws, n = table.shape
     d = np.arange(len(distinct_law))
     probability = float(d * (d - 1) @ distinct_law) / (n * (n - 1))
@@ -91,8 +90,8 @@ def pairs_p(table: np.ndarray, distinct_law: np.ndarray) -> float:
 
 
 def consecutive_p(table: np.ndarray, eta: float) -> float:
-    """p-value of the inclusion of each record in both of two consecutive subsets: eta^2 if these
-    are independent."""
+    """Return the p-value of the inclusion of each record in both of two consecutive subsets: eta^2
+    if these are independent."""
     both = ((table[0::2] > 0) & (table[1::2] > 0)).sum(axis=0)
     return budget.p_value(both, np.full(len(both), eta**2), len(table) // 2)
 
@@ -228,7 +227,7 @@ def test_budget_is_kept() -> None:
 
 
 def test_p_values_are_valid() -> None:
-    """The exact null: over all outcomes of three draws, P(p <= t) <= t."""
+    """Under the exact null, over all outcomes of three draws, P(p <= t) <= t."""
     probabilities = np.array([0.2, 0.3, 0.5])
     n_draws = 6
     outcomes = [(i, j, n_draws - i - j) for i in range(n_draws + 1) for j in range(n_draws + 1 - i)]
@@ -254,7 +253,7 @@ def multiplicity_and_distinct(
 
 
 def differs(law: np.ndarray, exact: list[Fraction]) -> float:
-    """Largest relative difference; infinite if one has mass where the other has none."""
+    """Return the largest relative difference; infinite if one has mass where the other has none."""
     width = max(len(law), len(exact))
     ours = np.pad(law, (0, width - len(law)))
     theirs = np.pad(np.array([float(p) for p in exact]), (0, width - len(exact)))

@@ -1,5 +1,5 @@
-"""Recycled laws that several tests share, and their divergences by another road: quadrature of the
-density."""
+"""Recycled laws that several tests share, and their divergences computed in another way, by
+quadrature of the density."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def nodes(law: Recycled, shift: float, panels: int = 100) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and weights between all places where the density, or its shift, is not
-    smooth."""
+    """Return Gauss-Legendre nodes and weights between all places where the density, or its shift,
+    is not smooth."""
     reach = 45 * law.kernel.scale + shift
     cuts = {law.lower, law.upper, law.lower + shift, law.upper + shift, 0.0, shift}
     edges = np.unique(np.concatenate([np.linspace(-reach, reach, panels), list(cuts)]))
@@ -25,27 +25,27 @@ def nodes(law: Recycled, shift: float, panels: int = 100) -> tuple[np.ndarray, n
 
 
 def density(law: Recycled, n: np.ndarray) -> np.ndarray:
-    """The released density, from its definition: normalised by quadrature and not by the
+    """Return the released density, from its definition: normalised by quadrature and not by the
     package."""
     return raw(law, n) / total(law)
 
 
 def raw(law: Recycled, n: np.ndarray) -> np.ndarray:
-    """The density up to its constant."""
+    """Return the density up to its constant."""
     factor = np.where((n >= law.lower) & (n <= law.upper), 1.0, 1 - law.rate)
     return np.asarray(factor * np.exp(law.kernel.log_density(n)))
 
 
 @lru_cache(maxsize=256)
 def total(law: Recycled) -> float:
-    """The integral of `raw`."""
+    """Return the integral of `raw`."""
     points, weights = nodes(law, 0.0)
     return float(weights @ raw(law, points))
 
 
 def divergence(law: Recycled, epsilon: float, shift: float) -> float:
-    """Integral of (f(n) - e^epsilon f(n - shift))_+, cut where the integrand changes sign, found by
-    bisection."""
+    """Return the integral of (f(n) - e^epsilon f(n - shift))_+, cut where the integrand changes
+    sign, found by bisection."""
     points, weights = nodes(law, shift)
 
     def gain(n: np.ndarray) -> np.ndarray:
@@ -77,8 +77,8 @@ def divergence(law: Recycled, epsilon: float, shift: float) -> float:
 
 
 def laplace_split(epsilon: float, bound: float, sensitivity: float) -> float:
-    """epsilon of the best Laplace kernel under pure privacy: min(epsilon, -log(1 - r) / r), r =
-    bound / sensitivity.
+    """Return epsilon of the best Laplace kernel under pure privacy: min(epsilon, -log(1 - r) / r),
+    r = bound / sensitivity.
 
     With r >= 1, and for every epsilon <= 1, it is epsilon: the recycler gains nothing
     (docs/recycling.md, section 5).
@@ -88,7 +88,7 @@ def laplace_split(epsilon: float, bound: float, sensitivity: float) -> float:
 
 
 def laplace_optimum(epsilon: float, bound: float, sensitivity: float) -> Recycled:
-    """The best recycled Laplace noise with delta = 0."""
+    """Return the best recycled Laplace noise with delta = 0."""
     split = laplace_split(epsilon, bound, sensitivity)
     kernel = LaplaceKernel.calibrated(split, 0.0, sensitivity)
     return Recycled.within(kernel, -math.expm1(split - epsilon), bound, sensitivity)

@@ -290,7 +290,7 @@ def test_an_array_costs_little_more_than_one(
 
 
 def test_the_guarantee_comes_before_the_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within a budget an adaptive attack could take the work of the upper end."""
+    """Within a budget an adaptive attack could take the work that the upper end needs."""
     asked: dict[str, Any] = {**WOR, "epsilon": 0.5}
     full = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, effort=None)
 
@@ -321,7 +321,7 @@ def test_the_guarantee_comes_before_the_attacks(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_numbers_are_checked_where_they_come_in(ask: Callable[[Any], object], number: Any) -> None:
-    """These ended in an OverflowError, a ZeroDivisionError or a ValueError, or ran on."""
+    """These numbers ended in an OverflowError, a ZeroDivisionError or a ValueError, or ran on."""
     with pytest.raises(ArgumentError) as refused:
         ask(number)
     assert len(str(refused.value)) < 250
@@ -384,7 +384,7 @@ SAMPLER = Wor(20)
 def asked(
     sampler: Sampler = SAMPLER, n: int | None = 1000, **question: Any
 ) -> Callable[[], object]:
-    """A question to the accountant that is not yet asked."""
+    """Return a question to the accountant that is not yet asked."""
     return lambda: dpsub.account(sampler, n, **{**WOR, **question})
 
 

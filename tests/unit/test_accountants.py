@@ -208,7 +208,8 @@ def test_dp_accounting_calibrates_with_it() -> None:
 
 
 def test_dp_accounting_searches_from_no_noise_on() -> None:
-    """Its default bracket begins at 0, where its own accountants answer infinity."""
+    """The default bracket of dp-accounting's search begins at 0, where its own accountants answer
+    infinity."""
     little = EventAccountant().compose(dp_accounting.GaussianDpEvent(0.0))
     assert little.supports(dp_accounting.GaussianDpEvent(0.0))
     assert (little.get_epsilon(1e-5), little.get_delta(1.0)) == (math.inf, 1.0)
@@ -261,7 +262,8 @@ EVENTS = [
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_json_of_a_named_tuple_is_an_event(event: Any) -> None:
-    """A list of values, whose names are those of dp-accounting's classes, in their order."""
+    """The JSON is a list of values, whose names are those of dp-accounting's classes, in their
+    order."""
     written = json.loads(json.dumps(event.to_named_tuple()))
     assert isinstance(written, list)
     known = list(dpsub.ledger_of(event))

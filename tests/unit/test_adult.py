@@ -41,7 +41,7 @@ TEST = """\
 
 @pytest.fixture
 def few(tmp_path, monkeypatch):
-    """Hand-written files whose four usable records are taken for the original ones."""
+    """Return hand-written files whose four usable records are taken for the original ones."""
     paths = tmp_path / "adult.data", tmp_path / "adult.test"
     for path, text in zip(paths, (DATA, TEST), strict=True):
         path.write_text(text)

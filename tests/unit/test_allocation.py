@@ -44,8 +44,8 @@ def generator() -> np.random.Generator:
 
 
 def two_steps(noise: float, epsilon: float) -> tuple[float, float]:
-    """H_a(P || Q) and H_a(Q || P) for t = 2: Black and Scholes' formula in one coordinate, a sum in
-    the other."""
+    """Return H_a(P || Q) and H_a(Q || P) for t = 2: Black and Scholes' formula in one coordinate, a
+    sum in the other."""
     sigma, a = 1 / noise, math.exp(epsilon)
     z = np.linspace(-10, 12 + sigma, 100_001)
     weights = (z[1] - z[0]) * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
@@ -64,8 +64,8 @@ def two_steps(noise: float, epsilon: float) -> tuple[float, float]:
 
 
 def gauss(noise: float, t: int, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points of t independent N(0, s^2) variables, shape (t, n), moved to where the record's steps
-    lie as well, their weights, and X_j and 1 / (X_j e^(1/s^2)) there."""
+    """Return points of t independent N(0, s^2) variables, shape (t, n), moved to where the record's
+    steps lie as well, their weights, and X_j and 1 / (X_j e^(1/s^2)) there."""
     z = np.linspace(-9, 9 + 1 / noise, points)
     axes = np.stack(np.meshgrid(*[z] * t, indexing="ij")).reshape(t, -1)
     weights = np.exp(-np.sum(axes**2, axis=0) / 2) * ((z[1] - z[0]) / math.sqrt(2 * math.pi)) ** t
@@ -326,8 +326,8 @@ def test_all_steps_with_little_noise_are_refused() -> None:
 def test_a_first_law_covers_what_masses_of_cells_may_be_off_by(
     share: float, sign: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A law with all its mass at the ends of cells, so that moving it there leaves no room, is told
-    with errors that are as large as is said."""
+    """A law with all its mass at the ends of cells leaves no room for moving it there; its errors
+    are as large as is allowed."""
     sigma, error = 0.7, 1e-4
     truth: dict[str, np.ndarray] = {}
 

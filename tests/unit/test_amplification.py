@@ -1,5 +1,5 @@
-"""Amplification: Table 2 by a second road, inversion, categories; typed bounds and the translator
-between relations."""
+"""Amplification: Table 2 computed in a second way, inversion, categories; typed bounds and the
+translator between relations."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_edges_of_rates_and_sizes() -> None:
 
 
 def theorem14(profile: Profile, rate: float, n: int, target: float) -> float:
-    """The printed formula term by term."""
+    """Return Theorem 14, its printed formula term by term."""
     epsilon = math.log1p(math.expm1(target) / rate)
     beta = math.exp(target - epsilon)
     total = binom.pmf(n - 1, n - 1, rate)

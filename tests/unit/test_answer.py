@@ -1,4 +1,4 @@
-"""What `print`, a notebook, a paper and a picture show of an answer: few words, numbers on their
+"""Forms of an answer in `print`, a notebook, a paper and a picture: few words, numbers on their
 safe side."""
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def test_a_recommendation_is_shown_in_a_few_lines() -> None:
 def test_no_attack_is_said_to_attain_nothing(
     found: dpsub.Account, lower: float, words: str
 ) -> None:
-    """As where the time ended before the attack was computed."""
+    """The lower end is 0 where, for instance, the time ended before the attack was computed."""
     ended = dataclasses.replace(found, kind="bounds", lower=lower)
     assert words in str(ended)
     assert ended.kind == words.partition(":")[0]

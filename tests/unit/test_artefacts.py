@@ -1,5 +1,5 @@
-"""What all tables and figures share: statistics, digits, layout, escaping, and the cells that join
-printed and ours."""
+"""Parts that all tables and figures share: statistics, digits, layout, escaping, and the cells that
+join printed and ours."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from tests.few import few
 
 
 def wor_profile(a: np.ndarray, q: float, s: float) -> np.ndarray:
-    """The exact profile of one step without replacement, any order."""
+    """Return the exact profile of one step without replacement, any order."""
 
     def above(order: np.ndarray) -> np.ndarray:
         return q * GaussianProfile(2 / s).delta(np.log(1 + (order - 1) / q))
@@ -36,7 +36,8 @@ def wor_profile(a: np.ndarray, q: float, s: float) -> np.ndarray:
 
 
 def two_steps(q: float, s: float, epsilon: float) -> float:
-    """The flip's value for two steps without replacement, by quadrature over the first output."""
+    """Return the flip's value for two steps without replacement, by quadrature over the first
+    output."""
     t = np.linspace(-12 * s, 2 + 12 * s, 200_001)
     p = (1 - q) * norm.pdf(t, 0, s) + q * norm.pdf(t, 2, s)
     r = norm.pdf(t, 0, s)
@@ -50,8 +51,8 @@ def two_steps(q: float, s: float, epsilon: float) -> float:
 def simulated(
     law: MultiplicityLaw, s: float, epsilon: float, steps: int, runs: int
 ) -> tuple[float, float]:
-    """Mean and standard error of (1 - e^(epsilon - loss))_+ where the fillers are -1 below epsilon
-    and +1 above it."""
+    """Return mean and standard error of (1 - e^(epsilon - loss))_+ where the fillers are -1 below
+    epsilon and +1 above it."""
     rng = stream(7, experiment="flip", cell={}, role="noise", replicate=0)
     counts = np.arange(law.pmf.size)
     loss = np.zeros(runs)

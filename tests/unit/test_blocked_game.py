@@ -40,8 +40,8 @@ WOR, _ = FAMILIES["wor"]
 def laws(
     cells: GameCells, cuts: int, step: float, last: float
 ) -> tuple[list[PrivacyLossDistribution], list[PrivacyLossDistribution]]:
-    """Of a cover whose largest cells were cut so often; and those of the other order of the data
-    sets, where it has a value of its own."""
+    """Return laws of a cover whose largest cells were cut so often; and those of the other order of
+    the data sets, where it has a value of its own."""
     cover: list[Any] = [cells.whole]
     for _ in range(cuts):
         cover += cells.halves(cover.pop(0))
@@ -59,7 +59,7 @@ def both(
     steps: int,
     tilt: float,
 ) -> tuple[GameValue, GameValue]:
-    """The value step by step, and in blocks."""
+    """Return the value step by step, and in blocks."""
     by_step = Game(plds, steps, tilt, 8.0, 1e-13, swapped).played()
     return by_step, BlockedGame(plds, steps, tilt, 20, 1e-13, swapped).played()
 

@@ -1,4 +1,4 @@
-"""Refinements on planted bounds: what they ask, when they stop, and that the best bound is kept."""
+"""Refinements on planted bounds: their questions, their stop, and that the best bound is kept."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_targets_share_grids_and_leave_one_by_one() -> None:
 
 
 class Counting(Refinement[int]):
-    """Precisions are counted up; a planted error comes at one of them."""
+    """Counts of precisions; a planted error comes at one of them."""
 
     def __init__(self, error: Exception | None = None, at: int = 0) -> None:
         self.error, self.at = error, at

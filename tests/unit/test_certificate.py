@@ -1,5 +1,5 @@
-"""Certificates say what answers claim, and hold laws that give these claims; `tests/verifier`
-proves them again."""
+"""Certificates hold the claims of answers, and laws that give these claims; `tests/verifier` proves
+them again."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ QUESTIONS: dict[str, tuple[Any, int | None, dict[str, Any]]] = {
     "must_ww, add_remove": (dpsub.MustWW(50, 20), 1000, {**FEW, "adjacency": "add_remove"}),
 }
 NAMES = few(QUESTIONS, most=len(QUESTIONS) - 1)
-"""The last one takes as long as all others."""
+"""Names of questions; the last one takes as long as all others."""
 
 
 @cache
 def answered(name: str) -> tuple[dpsub.Account, dict[str, Any]]:
     sampler, n, question = QUESTIONS[name]
     answer = dpsub.account(sampler, n, **question)
-    # what a file holds, not what the program has in memory
+    # the data in a file, not those in the program's memory
     return answer, json.loads(json.dumps(answer.certificate(), allow_nan=False))
 
 
@@ -195,7 +195,7 @@ def test_answers_travel_without_what_they_were_computed_from() -> None:
 
 
 def test_a_certificate_changes_with_what_it_is_made_of() -> None:
-    """Else the tests above could not fail."""
+    """A certificate depends on the question and the answer; else the tests above could not fail."""
     _, certificate = answered("poisson")
     given, claim = certificate["question"]["given"], certificate["claim"]["upper"]
     changed = copy.deepcopy(certificate["upper"]["forward"])

@@ -55,7 +55,7 @@ class Planted:
 
 @dataclass
 class PlantedRefinement:
-    """Tightens a planted proof to what is planted."""
+    """Refinement that tightens a planted proof to its planted ends."""
 
     proof: Planted
     width: float | None
@@ -265,7 +265,7 @@ EVENTS: list[tuple[Any, list[tuple[Any, int | None, float, int, str]]]] = [
 
 
 def as_json(event: Any) -> Any:
-    """A named tuple of an event in plain words."""
+    """Return a named tuple of an event in plain words."""
     if isinstance(event, list):
         return [as_json(one) for one in event]
     return (
@@ -290,8 +290,8 @@ def test_events_are_releases_in_every_form(event: Any, releases: list[Any]) -> N
 
 
 def test_the_noise_of_an_event_is_over_the_norm_bound() -> None:
-    """N(0, 1) and N(2, 1) at noise multiplier 1 where a record is replaced, as one release of
-    sensitivity 2."""
+    """The sums N(0, 1) and N(2, 1) at noise multiplier 1, where a record is replaced, are one
+    release of sensitivity 2."""
     found = dpsub.ledger_of(dp.GaussianDpEvent(1.0)).account(delta=1e-5, adjacency="substitute")
     other = dpsub.ledger_of(dp.GaussianDpEvent(0.5)).account(delta=1e-5, adjacency="add_remove")
     assert found.upper == pytest.approx(other.upper, abs=2e-3)

@@ -25,8 +25,8 @@ EVERY = pytest.mark.parametrize("paper", KEPT, ids=lambda paper: paper.key)
 
 @EVERY
 def test_a_full_run_has_the_numbers_of_every_part(paper: Paper) -> None:
-    """A run may leave a paragraph out; the full one leaves none, else a wrong placeholder would
-    not be found."""
+    """A run may leave a paragraph out, but not the full run, so that a wrong placeholder is
+    found."""
     kept = cited.kept_of(paper)
     assert kept is not None
     template = (paper.folder / "found.md").read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def test_a_full_run_has_the_numbers_of_every_part(paper: Paper) -> None:
 
 @pytest.mark.parametrize("paper", few(KEPT[::-1], most=3), ids=lambda paper: paper.key)
 def test_what_is_kept_is_what_the_pages_cite(paper: Paper) -> None:
-    """No row is kept that no page asks for, and it says which run it is of."""
+    """No row is kept that no page asks for, and the file names its run."""
     renew, kept = script("workflow/scripts/renew_pages"), cited.kept_of(paper)
     assert kept is not None
     prose = renew.write_home.prose(paper, read_expected(ROOT / "src/dpsub/papers"), kept)
@@ -52,8 +52,7 @@ def test_what_is_kept_is_what_the_pages_cite(paper: Paper) -> None:
 
 @pytest.mark.parametrize("paper", few(KEPT[::-1], more=2), ids=lambda paper: paper.key)
 def test_a_cell_that_changes_changes_the_pages(paper: Paper, tmp_path: Path) -> None:
-    """Else the tests of the pages could not fail: each kept number is nudged, and the pages are
-    others."""
+    """The tests of the pages can fail: when a kept number is nudged, the pages change."""
     renew, verdicts = (
         script("workflow/scripts/renew_pages"),
         read_expected(ROOT / "src/dpsub/papers"),
@@ -78,7 +77,7 @@ CHECKED = [key for key in papers() if (ROOT / "tests/papers" / key / "typed.py")
 
 @pytest.mark.parametrize("key", CHECKED)
 def test_no_number_of_ours_is_typed(key: str) -> None:
-    """What stands outside of placeholders is the paper's, or an input of an example."""
+    """Numbers outside of placeholders are the paper's, or inputs of an example."""
     given = importlib.import_module(f"tests.papers.{key}.typed").GIVEN
     folder = papers()[key].folder
     printed = {

@@ -1,5 +1,5 @@
-"""The command line: what it answers is what the library says, in JSON and in text; what it refuses
-is one sentence."""
+"""The command line answers as the library does, in JSON and in text, and refuses in one
+sentence."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ Captured = pytest.CaptureFixture[str]
 
 
 def said(capsys: Captured, words: str, status: int = 0) -> str:
-    """What a command says: on the standard output or, if it is refused, in one line on the standard
-    error."""
+    """Return the output of a command: on the standard output or, if it is refused, in one line on
+    the standard error."""
     assert main(words.split()) == status
     out, err = capsys.readouterr()
     assert (err if status == 0 else out) == ""
@@ -50,7 +50,7 @@ def said(capsys: Captured, words: str, status: int = 0) -> str:
 
 
 def answered(capsys: Captured, words: str) -> Any:
-    """JSON of a command, by a parser that refuses what is not JSON."""
+    """Return the JSON of a command, by a parser that refuses other text."""
 
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} is not JSON")
@@ -61,7 +61,7 @@ def answered(capsys: Captured, words: str) -> Any:
 
 
 def untimed(found: Any) -> Any:
-    """An answer without the times."""
+    """Return an answer without the times."""
     if isinstance(found, list):
         return [untimed(item) for item in found]
     if isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""Samples of all records but a few: 1 - q is (n - m)/n, of which 1 - m/n has lost up to nine
+"""Samples of all records but a few: 1 - q is (n - m)/n, and 1 - m/n has lost up to nine of its
 digits."""
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ Mixture = Sequence[tuple[mpf, mpf]]
 
 
 def parts(left_out: int) -> tuple[float, float, mpf]:
-    """q and 1 - q, rounded, and q."""
+    """Return q and 1 - q, rounded, and q."""
     m = N - left_out
     with mp.workdps(DIGITS):
         return m / N, left_out / N, mpf(m) / N
 
 
 def laplace_divergence(first: Mixture, second: Mixture, order: mpf) -> mpf:
-    """H_a of mixtures of Lap(c), scale 1, given by (weight, c): between centres a density is A e^-t
-    + B e^t."""
+    """Return H_a of mixtures of Lap(c), scale 1, given by (weight, c): between centres a density is
+    A e^-t + B e^t."""
     signed = [*first, *((-order * weight, centre) for weight, centre in second)]
     ends = [-mp.inf, *sorted({centre for _, centre in signed}), mp.inf]
     total = mpf(0)
@@ -68,7 +68,7 @@ def holds(bound: np.ndarray, truth: Sequence[mpf], slack: float) -> None:
 
 
 def log_orders(draws: np.random.Generator, left_out: int) -> np.ndarray:
-    """Some of them about ln(1 / (1 - q)), where rounding 1 - q is seen most."""
+    """Draw log orders, some of them about ln(1 / (1 - q)), where rounding 1 - q is seen most."""
     last = math.log(N / left_out)
     return np.sort(
         np.concatenate([draws.uniform(0, 40, 8), last + draws.uniform(-2, 0.5, 8), [20.0, 20.722]])
@@ -100,7 +100,7 @@ def test_profiles_of_laplace_noise(left_out: int) -> None:
 
 
 def test_the_places_that_were_found() -> None:
-    """n = 999,999,937, all but one of them drawn, s = .05."""
+    """The places have n = 999,999,937, all records but one drawn, and s = .05."""
     rate, missed, q = parts(1)
     with mp.workdps(DIGITS):
         record, opposite = [(1 - q, mpf(0)), (q, mpf(0))], [(1 - q, mpf(0)), (q, mpf(-40))]
@@ -175,7 +175,7 @@ def test_odds_of_a_first_stage() -> None:
 
 @pytest.mark.parametrize("epsilon", [19.0, 20.0, 20.5])
 def test_an_account_of_nearly_all_records(epsilon: float) -> None:
-    """One record more, and all but one are drawn: Laplace noise, both directions."""
+    """One record more is there, and all but one are drawn: Laplace noise, both directions."""
     answer = dpsub.account(
         dpsub.Wor(N),
         N,

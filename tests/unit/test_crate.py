@@ -1,5 +1,5 @@
-"""The RO-Crate of a run: every reference leads to an entity, and what RO-Crate 1.1 demands is
-there."""
+"""The RO-Crate of a run: every reference leads to an entity, and the parts that RO-Crate 1.1
+demands are there."""
 
 from __future__ import annotations
 

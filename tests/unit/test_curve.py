@@ -31,7 +31,7 @@ def inside(ends: Interval, truth: np.ndarray, width: float) -> bool:
 
 
 def test_the_gaussian_mechanism_in_closed_form() -> None:
-    """400 releases of multiplier 20 from all records are N(1) against N(0)."""
+    """The release, 400 times with multiplier 20 from all records, is N(1) against N(0)."""
     curve = dpsub.curve(dpsub.Poisson(1.0), noise_multiplier=20.0, steps=400)
     assert curve.epsilon[0] == 0 and curve.account.kind == "exact" and curve.account.width_met
     e = curve.epsilon
@@ -70,7 +70,7 @@ def test_against_dp_accounting(q: float, s: float, k: int) -> None:
 
 
 def test_the_trade_off_function_is_the_conjugate_of_what_is_not_on_the_grid() -> None:
-    """Of the pair of one step, by quadrature: f of both directions, their symmetric convex hull by
+    """For the pair of one step, by quadrature: f of both directions, their symmetric convex hull by
     its lines."""
     q, s = 0.3, 0.7
     t = np.linspace(-8, 12, 400_001)
@@ -267,7 +267,7 @@ def test_mu_of_tiny_laplace_losses_keeps_its_digits(noise: float) -> None:
 def test_no_delta_with_gaussian_noise_is_0(
     sampler: dpsub.Wor, n: int, noise: float, relation: str
 ) -> None:
-    """Where all of it underflows 1e-300 is stated, in every question."""
+    """A delta that underflows 1e-300 is stated as 1e-300, in every question."""
     asked = {"noise_multiplier": noise, "adjacency": relation, "quick": True}
     try:
         answer = dpsub.account(sampler, n, epsilon=40.0, **asked)

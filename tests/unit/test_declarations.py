@@ -1,4 +1,4 @@
-"""Tables and claims as declarations: what they give, and what a wrong one is told."""
+"""Tables and claims as declarations: their results, and the messages about wrong ones."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _start(model: Model, runs: int, seed: int = 8) -> np.ndarray:
 def _gradient(
     model: Model, parameters: np.ndarray, x: np.ndarray, y: np.ndarray, h: float = 1e-6
 ) -> np.ndarray:
-    """Of one record's loss by central differences, shape (p,)."""
+    """Return the gradient of one record's loss by central differences, shape (p,)."""
     moved = np.concatenate(
         [parameters + h * np.eye(len(parameters)), parameters - h * np.eye(len(parameters))]
     )

@@ -13,7 +13,7 @@ from dpsub.streams import stream
 from tests.properties.test_epoch_games import EPSILONS, choices_of, event_of, shuffled, values
 
 LEVELS = (-3.0, -1.0, -0.4, 0.0, 0.3, 1.0, 4.0)
-"""b, of the means of (X - a X' - b)_+."""
+"""Places b of the means of (X - a X' - b)_+."""
 # a grid of 8 cells a deviation, cells of values moved to their ends
 GRID = 0.03
 COVERED = 3  # of the orders of the games
@@ -28,7 +28,7 @@ def mean_above_zero(law: Differences, count: int, unseen: float = 0.0) -> float:
 
 
 def above(law: Differences, level: float) -> float:
-    """The mean of (Z - b)_+, from the masses of its grid."""
+    """Return the mean of (Z - b)_+, from the masses of its grid."""
     grid = law._law(0.0)
     above = np.maximum(grid.step * grid.places - level, 0)
     return float((grid.masses * above).sum()) + grid.beyond + grid.off
@@ -37,7 +37,7 @@ def above(law: Differences, level: float) -> float:
 def by_quadrature(
     x: np.ndarray, y: np.ndarray, a: float, s: float, levels: tuple[float, ...]
 ) -> list[float]:
-    """Means of (N(x)/N(0) - a N(y)/N(0) - b)_+ under N(0), in the plane."""
+    """Return means of (N(x)/N(0) - a N(y)/N(0) - b)_+ under N(0), in the plane."""
     t = np.linspace(-2 - 7 * s, 2 + 7 * s, 320)
     p, q, base = (
         np.multiply.outer(norm.pdf(t, u[0], s), norm.pdf(t, u[1], s)) for u in (x, y, np.zeros(2))
@@ -47,7 +47,7 @@ def by_quadrature(
 
 
 def triples(distance: float) -> list[np.ndarray]:
-    """v, v' and g: on the line, at random, and on the circle."""
+    """Return v, v' and g: on the line, at random, and on the circle."""
     rng = stream(7, experiment="differences", cell={}, role="data", replicate=0)
     found = [np.array([[v, 0.0], [0.0, 0.0], [g, 0.0]]) for v in (-1.0, 1.0) for g in (-1.0, 0, 1)]
     for angles in rng.uniform(0, 2 * np.pi, size=(6, 3)):
@@ -89,7 +89,7 @@ def test_half_the_distance_is_caught() -> None:
 
 
 def values_of(law: Differences, points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Z at equally likely places of its two normal variables, and what is left, at 0."""
+    """Return Z at equally likely places of its two normal variables, and the rest, at 0."""
     t = norm.ppf((np.arange(points) + 0.5) / points)
     d, f, g, a = law.apart, law.ahead, law.behind, law.order
 
@@ -117,7 +117,7 @@ def test_means_of_two_and_of_four(a: float, distance: float) -> None:
 
 
 def test_small_probabilities_by_convolution() -> None:
-    """A hundred differences, on a finer grid, without a tilt."""
+    """The convolution has a hundred differences, on a finer grid, without a tilt."""
     (law,) = worst(1.3, 4.0, 2.0)
     z, weights = values_of(law, 400_000)
     h = 0.02
@@ -158,7 +158,7 @@ def exceeds(n: int, m: int, s: float, relation: str, draw: int, k: int, fault: f
 
 
 GAMES = [(2, 1, 1), (3, 1, 1), (3, 1, 2), (4, 2, 1), (5, 2, 1), (6, 2, 2)]
-"""n, m and k."""
+"""Sizes n, m and k."""
 
 
 @pytest.mark.parametrize("relation", ["substitute", "zero_out"])
@@ -169,14 +169,14 @@ def test_no_adaptive_adversary_exceeds_the_means(n: int, m: int, k: int, relatio
 
 
 def test_too_little_noise_is_caught() -> None:
-    """A planted fault: the bound of three times the noise."""
+    """The planted fault is the bound of three times the noise."""
     assert exceeds(3, 1, 2.0, "substitute", 0, 2, fault=4.0)
 
 
 @pytest.mark.parametrize("s", [2.0, 4.0, 50.0])
 def test_what_is_charged_for_rounding_is_that(s: float) -> None:
-    """Some 1e-14 of a mean that is large, and a small share of one that is rare; values at the
-    edges, with 40 digits, lie off their points by no more."""
+    """The charge is some 1e-14 of a mean that is large, and a small share of one that is rare;
+    values at the edges, with 40 digits, lie off their points by no more."""
     (law,) = worst(1.1, s, 2.0)
     few, many = (law.mean_above_zero(k) for k in (1, 10**5))
     assert 0 < few.charge < 1e-12 * few.value + 1e-13
@@ -193,7 +193,7 @@ def test_what_is_charged_for_rounding_is_that(s: float) -> None:
 
 
 def test_more_terms_change_nothing_and_fewer_only_add() -> None:
-    """What comes round is positive."""
+    """Mass that comes round is positive."""
     (law,) = worst(1.1, 4.0, 2.0)
     grid = law._law(0.0)
     tilt = 0.2

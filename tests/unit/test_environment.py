@@ -1,5 +1,5 @@
-"""What the environment is made from: pins that satisfy the package, and a half-made one that is not
-taken as whole."""
+"""The environment of a clone: pins that satisfy the package, and a half-made one that is not taken
+as whole."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_environment_of_jobs_has_the_pins() -> None:
 
 
 def made(folder: Path, python: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Call make in a folder that has what the environment is made from, with a Python that is a
+    """Call make in a folder with the files of the environment and with a Python that is a
     script."""
     for name in ("Makefile", "requirements.lock", "pyproject.toml"):
         if not (folder / name).exists():

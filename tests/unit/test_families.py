@@ -27,7 +27,8 @@ CELLS = [
 
 
 def true_profile(kind: Kind, log_order: np.ndarray, swapped: bool) -> np.ndarray:
-    """H_a by the best half-line, of (1 - q) N(0) + q N(d) against N(0), or the other way round."""
+    """Return H_a by the best half-line, of (1 - q) N(0) + q N(d) against N(0), or the other way
+    round."""
     q, d = kind
     a = np.exp(log_order)
     order = 1 / a if swapped else a
@@ -45,7 +46,7 @@ def profile_of(law: PrivacyLossDistribution, log_order: np.ndarray) -> np.ndarra
 
 
 def inside(cell: KindCell) -> list[Kind]:
-    """Kinds of a cell, its ends included."""
+    """Draw kinds of a cell, its ends included."""
     return [
         Kind(*((1 - part) * np.array(cell.low) + part * np.array(cell.high)))
         for part in (0.0, 0.2, 0.5, 0.7, 1.0)
@@ -184,7 +185,7 @@ def test_a_bounded_loss_still_gives_a_delta_of_zero():
 
 
 def test_chords_that_are_not_lowered_are_seen(monkeypatch):
-    """A planted fault: chords of a convex profile lie above it."""
+    """The planted fault is chords of a convex profile, which lie above it."""
     monkeypatch.setattr(KindCell, "_above_chords", lambda _, x, backwards: np.zeros(x.size))
     orders = np.linspace(0, 0.1, 401)
     (law,) = KindCell.around(CELLS[5]).chords("lower", 0.01, 1e-18)
@@ -193,7 +194,7 @@ def test_chords_that_are_not_lowered_are_seen(monkeypatch):
 
 
 def test_a_certificate_has_a_law_of_each_kind():
-    """The verifier knows no mixtures: what laws of single kinds prove is claimed."""
+    """The verifier knows no mixtures: laws of single kinds prove the claim."""
     ledger = dpsub.Ledger()
     for i in range(60):
         ledger.record(dpsub.Poisson(0.05), noise_multiplier=2 - i / 60, steps=2)

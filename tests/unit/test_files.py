@@ -1,4 +1,4 @@
-"""Writing keeps what a path is: links, modes and owners; what is no file is neither written nor
+"""Writing keeps links, modes and owners of a path; a path that is no file is neither written nor
 read."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def mode(path: Path) -> int:
 
 
 def writers(path: Path) -> list[list[str]]:
-    """Commands that write a file."""
+    """Return commands that write a file."""
     return [
         ["record", str(path), *RELEASE],
         [*CERTIFIED, "--certificate", str(path)],
@@ -94,7 +94,8 @@ def test_a_file_keeps_its_owner(tmp_path: Path) -> None:
     [(4321, 0o666, "it belongs to another user"), (4322, 0o444, "Permission denied")],
 )
 def test_who_may_not_replace_a_file_is_told_so(owner: int, permissions: int, reason: str) -> None:
-    """A folder that others may write allows to replace files of theirs, which is no permission."""
+    """In a folder that others may write, files of theirs can be replaced, which is no permission to
+    do so."""
     # not in pytest's own folders, into which only root can see
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o777)

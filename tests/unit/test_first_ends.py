@@ -1,5 +1,5 @@
-"""First ends, which cost milliseconds: between them lies what full answers say, what quadrature and
-sums over all counts give, and at extremes they are finite."""
+"""First ends, which cost milliseconds: the full answers, quadrature and sums over all counts lie
+between them, and at extremes they are finite."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def test_sums_are_worth_no_more_than_all_counts_give(rate: float, steps: int, s:
 
 
 def test_a_distance_or_a_chance_that_is_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted faults: 5 % less distance, or half of the chance to be drawn."""
+    """The planted faults are 5 % less distance, and half of the chance to be drawn."""
     release = released(Wor(20), 1000, 0.7, 1)
     [lower, _] = ends([release], REPLACED, TARGETS[0])
     steps_of = first_upper._steps_of

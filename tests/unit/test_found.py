@@ -1,5 +1,5 @@
-"""The pages of what was found: as committed they are what papers' prose, errata and verdicts say,
-numbers apart."""
+"""The pages of docs/found, as committed, follow from papers' prose, errata and verdicts, numbers
+apart."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def script() -> Iterator[ModuleType]:
 
 
 def parts(script: ModuleType, paper: Paper) -> tuple[str, str]:
-    """What a page says of the paper, and what is listed below."""
+    """Return the part of a page about the paper, and the lists below."""
     top, _, end = (PAGES / f"{paper.key}.md").read_text(encoding="utf-8").partition(script.MADE)
     return top, end
 
@@ -61,7 +61,7 @@ def test_pages_below_it_are_those_of_the_run_that_is_kept(script: ModuleType, pa
 
 @EVERY
 def test_what_has_no_verdict_has_a_finding_above_it(script: ModuleType, paper: Paper) -> None:
-    """And no caption, which the report shows below."""
+    """The finding is no repetition of the caption, which the report shows below."""
     for name, found in script.judged(paper, VERDICTS).items():
         assert found.text not in ("", judgement.NO_FINDING), f"{paper.key}/{name} needs words"
         caption = REGISTRY.get(f"{paper.key}/{name}").caption
@@ -76,7 +76,7 @@ UNKEPT = [paper for paper in TOLD if not (paper.folder / "cited.csv").exists()]
 def test_a_page_of_which_no_cells_are_kept_has_the_prose_of_its_template(
     script: ModuleType, paper: Paper
 ) -> None:
-    """Numbers apart, which the next full run of it brings."""
+    """The prose is equal, numbers apart, which the next full run of the paper brings."""
     names = ("number", "least", "greatest", "noted", "computed", "derived")
     unknown: dict[str, object] = dict.fromkeys(names, lambda *place, **fields: ANY)
     unknown["numbers"] = Mock(return_value=ANY)
@@ -102,7 +102,7 @@ def test_pictures_are_small_and_links_lead_somewhere(script: ModuleType, paper: 
 
 @pytest.mark.parametrize("paper", few(TOLD[::-1], more=2), ids=lambda paper: paper.key)
 def test_a_verdict_that_changes_shows(script: ModuleType, paper: Paper) -> None:
-    """Else the test above could not fail."""
+    """A changed verdict changes the page; else the test above could not fail."""
     other = {"fails": "holds", "reproduced": "differs", "refuted": "proved", "proved": "refuted"}
     changed = VERDICTS.assign(verdict=VERDICTS["verdict"].replace(other))
     judged = (VERDICTS["paper"] == paper.key).any()

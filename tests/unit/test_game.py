@@ -1,5 +1,5 @@
-"""The game without replacement: what bounds its cells and its value, against vectors in the plane
-and all policies."""
+"""The game without replacement: the bounds of its cells and of its value, against vectors in the
+plane and all policies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def rng(draw: int) -> np.random.Generator:
 
 
 def triples(draws: np.random.Generator, count: int, vectors: int = 3) -> np.ndarray:
-    """v, v', g and further fillers in the disc, shape (count, vectors, 2): many on its edge,
+    """Return v, v', g and further fillers in the disc, shape (count, vectors, 2): many on its edge,
     antipodal, at one place or in line."""
     angles, radii = (
         draws.uniform(0, 2 * math.pi, (count, vectors)),
@@ -60,9 +60,9 @@ def triples(draws: np.random.Generator, count: int, vectors: int = 3) -> np.ndar
 def masses(
     vectors: np.ndarray, copies: Copies, scale: float, width: float = 0.15
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Masses of the two outputs in squares of the plane: a grouping, so no divergence of them
-    exceeds the truth. `vectors`: v, v', and those replaced by the first, second, ... copy. The
-    base's weight is seen."""
+    """Return masses of the two outputs in squares of the plane: a grouping, so no divergence of
+    them exceeds the truth. `vectors`: v, v', and those replaced by the first, second, ... copy. The
+    adversary sees the base's weight."""
     counts, passed = copies.counts, copies.passed
     edges = np.concatenate([[-np.inf], np.arange(-5, 5 + 2 / scale, width), [np.inf]])
 
@@ -94,7 +94,7 @@ def divergences(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def covers(cells: GaussianCells, draws: np.random.Generator, cuts: int) -> list[GaussianCell]:
-    """A cover by cells that were cut anywhere."""
+    """Return a cover by cells that were cut anywhere."""
     cover = [cells.whole]
     for _ in range(cuts):
         cover += cover.pop(int(draws.integers(len(cover)))).cuts()[int(draws.integers(2))]
@@ -107,7 +107,7 @@ def uncovered(
     vectors: np.ndarray,
     copies: Copies | None = None,
 ) -> int:
-    """How many choices, of samples with the cells' or these copies, no cell dominates in both
+    """Count choices, of samples with the cells' or these copies, that no cell dominates in both
     directions."""
     profiles = [[profile(LOG_ORDERS) for profile in cells.profiles(cell, 1e-15)] for cell in cover]
     forward, backward = (np.array(sides) for sides in zip(*profiles, strict=True))
@@ -157,7 +157,7 @@ def test_every_triple_of_ten_thousand() -> None:
 
 
 class TestPlantedFaults:
-    """What a wrong cover or bound would let pass is noticed."""
+    """A wrong cover or bound is noticed by the tests above."""
 
     cells = GaussianCells(once(0.3), 1.0)
 
@@ -206,7 +206,7 @@ class TestPlantedFaults:
 
 
 class TestPlantedFaultsOfSeveralCopies:
-    """As above, for fillers at v' and what l copies do."""
+    """A wrong cover or bound is noticed for fillers at v' and for several copies, too."""
 
     copies = Copies.of_draws(binom.pmf(np.arange(4), 3, 1 / 3).tolist(), 0.5, 3, 3)
     vectors: ClassVar[np.ndarray] = np.array([[[v, 0], [-v, 0], *[[-1, 0]] * 3] for v in (1, -1)])
@@ -308,8 +308,8 @@ TABLE = np.concatenate([[0.0], np.geomspace(1e-4, 1e4, 801)])  # holds 1
 def values_of_all_policies(
     pairs: Sequence[tuple[np.ndarray, np.ndarray]], steps: int
 ) -> np.ndarray:
-    """The value of steps with one of these pairs each, chosen from the past, at the orders of the
-    table: from below, as what is left is read at the next larger order."""
+    """Return the value of steps with one of these pairs each, chosen from the past, at the orders
+    of the table: from below, as later values are read at the next larger order."""
     value = np.maximum(1 - TABLE, 0.0)
     for _ in range(steps):
         best = np.zeros(TABLE.size)

@@ -1,4 +1,5 @@
-"""Groups of records: what may be asked, what is refused, and what is the same as for one record."""
+"""Groups of records: which questions may be asked, which are refused, and which answers are those
+for one record."""
 
 from __future__ import annotations
 
@@ -193,7 +194,8 @@ TABLE = {
     (dpsub.CyclicPoisson(0.2, 5), "add_remove", G): ("exact", "35"),
     (dpsub.Deterministic(M), "substitute", G): ("exact", "35"),
 }
-"""What is asked of groups: samples, fixed sizes, chains, allocation, schedules."""
+"""Arguments about groups, with kind and theorem: samples, fixed sizes, chains, allocation,
+schedules."""
 
 
 @pytest.mark.parametrize("line", TABLE, ids=str)

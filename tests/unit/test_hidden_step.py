@@ -1,5 +1,5 @@
 """The bound of shuffled epochs that hides the record's step, against sums over all orders by
-quadrature, and what each of its parts is for."""
+quadrature, and the use of each of its parts."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ QUADRATURE = 2e-3
 
 
 def orders_of_three(first: float, fillers: tuple[float, ...], s: float, flips: bool) -> np.ndarray:
-    """The density of three sums in a uniform order of three records, on a grid; where `flips`, the
-    fillers' signs in the second and third step are those of the sums before."""
+    """Return the density of three sums in a uniform order of three records, on a grid; where
+    `flips`, the fillers' signs in the second and third step are those of the sums before."""
     t = np.linspace(-1 - 6 * s, 1 + 6 * s, 48)
     sign = np.where(t > 0, 1.0, -1.0)
     total = np.zeros((t.size, t.size, t.size))
@@ -70,8 +70,8 @@ def test_three_steps_of_one_record_each(s: float, other: float) -> None:
 
 
 def told(vectors: np.ndarray, s: float, ratio: float) -> float:
-    """The mean over j of H_c(N(r_j) || mean of all N(r_i)) of vectors of the plane, shape (n, 2),
-    by quadrature."""
+    """Return the mean over j of H_c(N(r_j) || mean of all N(r_i)) of vectors of the plane, shape
+    (n, 2), by quadrature."""
     t = np.linspace(-1 - 7 * s, 1 + 7 * s, 160)
     densities = np.array([np.outer(norm.pdf(t, x, s), norm.pdf(t, y, s)) for x, y in vectors])
     gap = densities - ratio * densities.mean(axis=0)
@@ -101,7 +101,8 @@ def test_what_the_first_step_tells(s: float) -> None:
 
 
 def test_a_leak_of_half_the_distance_is_caught() -> None:
-    """A fault: the others' vectors are taken to be at most 1/2 long, or to lie in their mean."""
+    """The planted fault takes the others' vectors to be at most 1/2 long, or to lie in their
+    mean."""
     s, ratio = 2.0, 2.0
     most = max(told(vectors, s, ratio) for vectors in sets_of_vectors())
     assert most > leak(ratio, 2 * s)
@@ -109,7 +110,7 @@ def test_a_leak_of_half_the_distance_is_caught() -> None:
 
 
 def weighed(weights: np.ndarray, s: float, a: float) -> float:
-    """H_a of a vector of length 2 in one of two steps, with these weights, against none."""
+    """Return H_a of a vector of length 2 in one of two steps, with these weights, against none."""
     t = np.linspace(-8 * s, 2 + 8 * s, 600)
     base = np.outer(norm.pdf(t, 0, s), norm.pdf(t, 0, s))
     moved = norm.pdf(t, 2, s) / norm.pdf(t, 0, s)
@@ -118,7 +119,7 @@ def weighed(weights: np.ndarray, s: float, a: float) -> float:
 
 
 def test_an_allocation_that_forgets_the_first_step_is_caught() -> None:
-    """A fault: the weights of the steps are taken to be equal after the first step. Fillers of
+    """The planted fault takes the weights of the steps to be equal after the first step. Fillers of
     either sign exceed this bound; with the charge they do not."""
     s, a = 2.0, 3.0
     y = np.linspace(-1 - 8 * s, 1 + 8 * s, 400)
@@ -179,7 +180,7 @@ def test_a_shuffle_costs_no_more_than_a_fixed_order() -> None:
 
 
 def test_what_is_certified_is_the_profile_or_more() -> None:
-    """More where one of the bounds that give the profile is left out."""
+    """A certificate may prove more where one of the bounds that give the profile is left out."""
     x = np.linspace(0.0, 0.5, 26)
     hidden = HiddenStep(20, 30.0, 2.0)
     profile = hidden.profile(x)

@@ -1,5 +1,5 @@
-"""Losses of importance sampling, largest weights, rates and certified (epsilon, delta), each by
-another road."""
+"""Losses of importance sampling, largest weights, rates and certified (epsilon, delta), each
+computed in another way."""
 
 from __future__ import annotations
 
@@ -110,13 +110,13 @@ RATIOS = np.concatenate(
 
 
 def excess(a: np.ndarray, w: np.ndarray, target: float) -> np.ndarray:
-    """At most 0 iff the weight is feasible."""
+    """Return a number that is at most 0 iff the weight is feasible."""
     return log_expm1(a * w) - np.log(w) - log_expm1(target)
 
 
 def bracketed(a: np.ndarray, target: float, halvings: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of a bracket of the root after halvings, from an upper end that is doubled until it is
-    infeasible."""
+    """Return the ends of a bracket of the root after halvings, from an upper end that is doubled
+    until it is infeasible."""
     high = np.full(a.size, 2.0)
     while (excess(a, high, target) <= 0).any():
         high = np.where(excess(a, high, target) <= 0, 2 * high, high)
@@ -129,7 +129,7 @@ def bracketed(a: np.ndarray, target: float, halvings: int) -> tuple[np.ndarray, 
 
 
 def lambert(a: np.ndarray, target: float) -> np.ndarray:
-    """max(1, -W_{-1}(-c e^{-c}) / a - 1/E), c = a/E."""
+    """Return max(1, -W_{-1}(-c e^{-c}) / a - 1/E), c = a/E."""
     c = a / math.expm1(target)
     with np.errstate(invalid="ignore"):
         w = -lambertw(-c * np.exp(-c), k=-1).real / a - 1 / math.expm1(target)
@@ -203,8 +203,8 @@ def test_water_filling_has_the_least_variance(floored: bool) -> None:
 
 
 def test_at_equal_size_private_rates_have_the_least_loss_and_the_oracle_the_least_error() -> None:
-    """Figure 2's comparison; water-filling above the private floors keeps every loss below the
-    target."""
+    """The comparison is that of Figure 2; water-filling above the private floors keeps every loss
+    below the target."""
     rng = np.random.default_rng(1)
     points = rng.standard_normal((400, 10)) / np.sqrt(10)
     system = WeightedLaplaceSum(3.0)
@@ -267,7 +267,8 @@ PAIRS = [(2, 0.8), (3, 2.0), (10, 0.3), (90, 0.3), (518, 0.3), (90, 5.0)]
 
 
 def divergence(x: float, d: int, shift: float) -> float:
-    """H at order e^x from |z| ~ Gamma(d) and the angle, by quadrature, without coordinates."""
+    """Return H at order e^x from |z| ~ Gamma(d) and the angle, by quadrature, without
+    coordinates."""
     a = (d - 1) / 2
     low, high = stats.gamma.ppf(1e-14, d), stats.gamma.isf(1e-14, d)
     nodes, weights = np.polynomial.legendre.leggauss(150)
@@ -288,8 +289,8 @@ def divergence(x: float, d: int, shift: float) -> float:
 
 
 def delta_when_added(epsilon: float, q: float, curve: Callable[[np.ndarray], np.ndarray]) -> float:
-    """c delta(log(q e^eps / c)), c = 1 - e^eps (1 - q): absent from present (docs/importance.md,
-    Theorem 2)."""
+    """Return c delta(log(q e^eps / c)), c = 1 - e^eps (1 - q): absent from present
+    (docs/importance.md, Theorem 2)."""
     c = 1 - math.exp(epsilon) * (1 - q)
     return c * float(curve(np.array([epsilon + math.log(q / c)]))[0]) if c > 0 else 0.0
 
@@ -375,8 +376,8 @@ def test_steps_that_are_no_divisor_bound_as_well(shift: float, step: float, x: f
 
 @pytest.mark.parametrize(("d", "prototype"), [(10, 1.25), (90, 0.40), (518, 0.17)])
 def test_the_gain_over_pure_privacy_grows_with_the_dimension(d: int, prototype: float) -> None:
-    """Sums alone, T = 10, 3.0 pure: a prototype by quadrature found these, up to a tenth; here they
-    are proved."""
+    """With sums alone, T = 10, 3.0 pure, a prototype by quadrature found these, up to a tenth; here
+    they are proved."""
     coarse, fine = (LloydLoss(d, 0.3, 1e-12, 10, cells).epsilon(DELTA) for cells in (1000, 4000))
     assert fine <= coarse <= fine * (1 + 1e-4)
     assert prototype * 0.9 < fine < prototype

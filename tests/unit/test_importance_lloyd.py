@@ -43,7 +43,7 @@ SMALL = DataFacts(3000, 5, 2.0, float((NORMS**2).mean()))
 
 
 def losses(found: LloydCalibration, z: np.ndarray) -> np.ndarray:
-    """psi at norms z, written again."""
+    """Return psi at norms z, written again."""
     q = found.rates(z)
     return np.logaddexp(np.log1p(-np.minimum(q, 1 - 1e-16)), np.log(q) + found.slopes(z) / q)
 
@@ -165,7 +165,7 @@ def test_ties_go_to_the_lowest_index_and_counts_stay_exact_beyond_24_bits() -> N
 
 
 def sought(rows: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """Labels by numpy's own search, shape (c, rows)."""
+    """Return labels by numpy's own search, shape (c, rows)."""
     with np.errstate(over="ignore", invalid="ignore"):
         squares = (centres**2).sum(axis=2).astype(rows.dtype)
         doubled = (2 * centres).astype(rows.dtype)
@@ -238,8 +238,8 @@ Transcript = list[tuple[np.ndarray, np.ndarray]]
 
 
 def transcripts(plan: Lloyd, record: np.ndarray, rng: np.random.Generator) -> Iterator[Transcript]:
-    """Noisy counts and sums of all rounds: as they may come, and pushed to where a record tells,
-    both ways."""
+    """Return noisy counts and sums of all rounds: as they may come, and pushed to where a record
+    tells, both ways."""
     for push in (0, 60, -60) * 6:
         noise = [plan.noise(record.size, rng) for _ in range(plan.n_iterations)]
         yield [
@@ -251,7 +251,7 @@ def transcripts(plan: Lloyd, record: np.ndarray, rng: np.random.Generator) -> It
 def log_density(
     plan: Lloyd, rows: np.ndarray, weights: np.ndarray, seen: Transcript, first: np.ndarray
 ) -> float:
-    """log density of a transcript of these rows, up to a constant."""
+    """Return the log density of a transcript of these rows, up to a constant."""
     total, centres = 0.0, first
     for noisy_counts, noisy_sums in seen:
         (counts,), (sums,) = lloyd.clusters(rows, centres[None], weights)
@@ -284,7 +284,7 @@ def test_whole_transcripts_keep_the_loss_of_proposition_13(order: float) -> None
 def log_mixture(
     plan: Lloyd, rows: np.ndarray, q: np.ndarray, seen: Transcript, first: np.ndarray
 ) -> float:
-    """log density of a transcript over all samples of the rows."""
+    """Return the log density of a transcript over all samples of the rows."""
     terms = []
     for taken in itertools.product((False, True), repeat=len(rows)):
         inside = np.array(taken, dtype=bool)
@@ -301,8 +301,8 @@ def log_mixture(
 def test_transcripts_of_sampled_lloyd_keep_the_target(
     sampler: str, d: int, k: int, rounds: int
 ) -> None:
-    """All three records sampled, adaptive rounds, repaired updates; both directions, noise pushed
-    to where it tells."""
+    """The attack has all three records sampled, adaptive rounds, repaired updates; both directions,
+    noise pushed to where it tells."""
     rng = np.random.default_rng([d, k, SAMPLERS.index(sampler)])
     rows = rng.standard_normal((3, d))
     rows *= (np.array([1.0, 0.3, 0.6]) / np.linalg.norm(rows, axis=1))[:, None]
@@ -377,7 +377,8 @@ def test_tiny_shifts_are_bounded_without_a_warning(d: int, shift: float) -> None
 
 @pytest.mark.parametrize("delta", [0.3, 0.1, 0.01, 1e-4])
 def test_a_largest_loss_that_is_likely_is_no_excuse_for_the_pure_bound(delta: float) -> None:
-    """One noisy count: its largest loss has probability 1/2, beyond any delta that is asked for."""
+    """The largest loss of one noisy count has probability 1/2, beyond any delta that is asked
+    for."""
     exact = float(LaplaceProfile(1.0).epsilon(delta))
     for cells in (300, 1000, 4000):
         assert exact <= LloydLoss(1, 0.0, 1.0, 1, cells).epsilon(delta) <= exact + 2e-3
@@ -385,8 +386,8 @@ def test_a_largest_loss_that_is_likely_is_no_excuse_for_the_pure_bound(delta: fl
 
 @pytest.mark.parametrize("order", [1.5, 50.0, 1000.0])
 def test_noise_of_any_order_fills_its_ball(order: float) -> None:
-    """|z_1| / |z|_p has the second moment of its law: coordinates do not underflow to 0 at large
-    p."""
+    """The norm |z_1| / |z|_p has the second moment of its law: coordinates do not underflow to 0 at
+    large p."""
     d, p = 5, order
     z = norm_noise((20_000, d), 1.0, np.random.default_rng(4), order=order)
     assert (z != 0).all()

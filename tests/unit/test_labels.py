@@ -1,4 +1,5 @@
-"""Names that one paper uses are shown as its folder says, those of two papers as all share."""
+"""Names that one paper uses are shown by the labels of its folder, those of two papers by the
+shared ones."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ SHARED = {**labels.QUANTITIES, **labels.WORDS}
 
 
 def own(paper: str) -> set[str]:
-    """The names that a paper alone uses."""
+    """Return the names that a paper alone uses."""
     if (theirs := labels.REGISTRY.members().get(paper)) is None:
         return set()
     return {*theirs.quantities, *theirs.words, *theirs.samplers}
@@ -27,7 +28,7 @@ def own(paper: str) -> set[str]:
 
 @cache
 def named_in(folder: Path) -> set[str]:
-    """What stands in quotes in the code of a folder, and in cells of its tables."""
+    """Return the quoted texts in the code of a folder, and the cells of its tables."""
     code = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
     cells = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.csv"))
     # names of cells stand with others in one column: "dataset=cover; epsilon=1"

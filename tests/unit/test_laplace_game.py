@@ -30,7 +30,8 @@ def rng(draw: int) -> np.random.Generator:
 
 
 def law(centres: np.ndarray, weights: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Masses between edges of a mixture of Laplace laws of scale 1, centres of shape (..., k)."""
+    """Return masses between edges of a mixture of Laplace laws of scale 1, centres of shape (...,
+    k)."""
     away = edges - centres[..., None]
     near = np.exp(-np.abs(away)) / 2
     # from the left tail, the centre, or the right tail: no difference of numbers near 1
@@ -43,8 +44,8 @@ def law(centres: np.ndarray, weights: np.ndarray, edges: np.ndarray) -> np.ndarr
 
 
 def divergence(rate: float, x: float, y: float, parts: int) -> np.ndarray:
-    """H_a(P_xy || Q_xy) at `LOG_ORDERS`, from below: of outputs grouped in cells, which the centres
-    do not cut."""
+    """Return H_a(P_xy || Q_xy) at `LOG_ORDERS`, from below: of outputs grouped in cells, which the
+    centres do not cut."""
     places = np.unique([0.0, x, y])
     ends = [np.linspace(low, high, parts) for low, high in itertools.pairwise(places)]
     edges = np.unique(np.concatenate([[-np.inf], places, *ends, [np.inf]]))
@@ -77,7 +78,7 @@ def test_two_places_are_the_closed_forms(rate: float, scale: float) -> None:
 
 
 def covers(cells: LaplaceCells, draws: np.random.Generator, cuts: int) -> list[LaplaceCell]:
-    """A cover by cells that were cut anywhere."""
+    """Return a cover by cells that were cut anywhere."""
     cover = cells.halves(cells.whole)
     for _ in range(cuts):
         cell = cover.pop(int(draws.integers(len(cover))))
@@ -87,7 +88,7 @@ def covers(cells: LaplaceCells, draws: np.random.Generator, cuts: int) -> list[L
 
 
 def triples(draws: np.random.Generator, count: int) -> np.ndarray:
-    """v, v', g, half of them with two antipodal ones, shape (count, 3)."""
+    """Return v, v', g, half of them with two antipodal ones, shape (count, 3)."""
     found = draws.uniform(-1, 1, (count, 3))
     antipodal = draws.permuted(np.tile([1.0, -1.0, 0.0], (count, 1)), axis=1)
     return np.where(
@@ -96,7 +97,7 @@ def triples(draws: np.random.Generator, count: int) -> np.ndarray:
 
 
 def uncovered(cells: LaplaceCells, cover: Sequence[LaplaceCell], vectors: np.ndarray) -> int:
-    """How many triples no cell dominates in both directions."""
+    """Count triples that no cell dominates in both directions."""
     profiles = [[profile(LOG_ORDERS) for profile in cells.profiles(cell, 1e-15)] for cell in cover]
     forward, backward = (np.array(sides) for sides in zip(*profiles, strict=True))
     missed = 0
@@ -119,13 +120,13 @@ def test_every_triple_has_a_cell_that_dominates_it(draw: int) -> None:
 
 
 class TestPlantedFaults:
-    """What a wrong cover or bound would let pass is noticed."""
+    """A wrong cover or bound is noticed by the tests above."""
 
     cells = LaplaceCells(0.1, 0.3)
 
     @pytest.mark.parametrize("third", ["replaced", "second", "first"])
     def test_a_family_left_out(self, third: str) -> None:
-        """Small cells: the large ones of one family may dominate the others."""
+        """The cells are small, as the large ones of one family may dominate the others."""
         cover = [
             LaplaceCell(cell.third, low, low + 0.05)
             for cell in self.cells.halves(self.cells.whole)
@@ -157,7 +158,7 @@ class TestPlantedFaults:
 
 
 def members_above(kind: type[LaplaceCells]) -> int:
-    """How many of random members of random cells their own cell does not dominate."""
+    """Count random members of random cells that their own cell does not dominate."""
     missed = 0
     for draw in range(30):
         draws = rng(60 + draw)
@@ -174,14 +175,14 @@ def members_above(kind: type[LaplaceCells]) -> int:
 
 
 class TestAdaptiveSteps:
-    """Two and three steps of an adversary who takes any neighbours with numbers of a small set, as
-    past outputs say."""
+    """An adversary takes, in two and three steps, any neighbours with numbers of a small set,
+    depending on past outputs."""
 
     @staticmethod
     def played(
         draw: int, wrong: Callable[[LaplaceCells], LaplaceCells], left_out: str = ""
     ) -> float:
-        """The largest truth over its bound, less one."""
+        """Return the largest truth over its bound, less one."""
         draws = rng(300 + draw)
         n, scale = (
             int(draws.integers(2, 5)),

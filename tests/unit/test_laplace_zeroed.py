@@ -1,4 +1,4 @@
-"""A record put to 0 in samples without replacement with Laplace noise (docs/proofs/zero_out.md,
+"""A zeroed-out record in samples without replacement with Laplace noise (docs/proofs/zero_out.md,
 Theorem 73): closed forms next to sums over a fine grid, and data sets that are enumerated."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = np.linspace(-40.0, 40.0, 80_001)
 
 
 def laplace(centre: float, s: float) -> np.ndarray:
-    """Masses of small cells of the line."""
+    """Return the masses of small cells of the line."""
     return np.exp(-np.abs(T - centre) / s) / (2 * s) * (T[1] - T[0])
 
 
@@ -27,7 +27,7 @@ def divergence(p: np.ndarray, q: np.ndarray, order: float) -> float:
 
 
 def released(numbers: list[float], m: int, s: float) -> np.ndarray:
-    """The output on a data set: every subset of m records."""
+    """Return the law of the output on a data set: every subset of m records."""
     subsets = list(combinations(numbers, m))
     return np.sum([laplace(sum(subset), s) for subset in subsets], axis=0) / len(subsets)
 

@@ -1,5 +1,5 @@
-"""Imports go down: the contracts of pyproject.toml hold, cover the whole package, and find what is
-planted."""
+"""Imports go down: the contracts of pyproject.toml hold, cover the whole package, and find planted
+faults."""
 
 from __future__ import annotations
 
@@ -125,7 +125,8 @@ def test_files_stay_small_and_are_named_after_ideas() -> None:
 
 
 def test_a_name_of_a_class_has_one_meaning() -> None:
-    """Papers, which never meet, may give a name each."""
+    """A class's name is given once, except that each of several papers, which never meet, may give
+    it."""
     found: dict[str, list[Path]] = {}
     for path in SOURCE.rglob("*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:

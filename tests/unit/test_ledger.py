@@ -254,9 +254,9 @@ def test_one_sample_is_fresh_once() -> None:
 
 
 def test_why_one_sample_is_not_composed_as_two() -> None:
-    """Two queries of one sample, noise multipliers 1 and 4/3: by quadrature in the plane the worst
-    record is seen as in one release with noise multiplier 0.8, and better than two fresh samples
-    allow."""
+    """For two queries of one sample, noise multipliers 1 and 4/3, by quadrature in the plane, the
+    worst record is seen as in one release with noise multiplier 0.8, and better than two fresh
+    samples allow."""
     x, q, epsilon = np.linspace(-9, 10, 1200), 0.3, 0.5
     noise = norm.pdf(x, 0, 1)[:, None] * norm.pdf(x, 0, 4 / 3)
     drawn = norm.pdf(x, 1, 1)[:, None] * norm.pdf(x, 1, 4 / 3)

@@ -1,5 +1,5 @@
 """Training loops as the accountant sees them: batches that a loader really makes, noise on the sum,
-and what is refused."""
+and refusals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_sampler_and_steps(
 
 
 def test_ranks_share_a_shuffled_epoch_as_one_loader_of_larger_batches() -> None:
-    """By the definition of a distributed sampler: rank r has every `ranks`-th record of one
+    """By the definition of a distributed sampler, rank r has every `ranks`-th record of one
     order."""
     n, size, ranks = 24, 4, 3
     order = np.random.default_rng(0).permutation(n)

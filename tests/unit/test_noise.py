@@ -1,5 +1,5 @@
-"""Noise and its privacy profiles: values by other roads, inverses, groups, scales, and what is
-refused."""
+"""Noise and its privacy profiles: values computed in other ways, inverses, groups, scales, and
+refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mechanisms of one's own: against enumeration, against built-in noise, and what is refused."""
+"""Mechanisms of one's own: against enumeration, against built-in noise, and refusals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LAPLACE = dpsub.pair(stats.laplace(1), stats.laplace(0), edges=np.linspace(-30, 
 
 
 def enumerated(p: list[float], q: list[float], rate: float, steps: int, epsilon: float) -> float:
-    """delta of all sequences of outputs, one by one, in the worse direction."""
+    """Return delta of all sequences of outputs, one by one, in the worse direction."""
     r = [(1 - rate) * y + rate * x for x, y in zip(p, q, strict=True)]
     worst = 0.0
     for first, second in ((r, q), (q, r)):
@@ -61,7 +61,7 @@ def test_outputs_that_one_data_set_never_has(places: tuple[float, ...]) -> None:
 
 
 def test_a_direction_that_is_taken_for_the_other_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: with the profiles exchanged, enumeration finds an upper end too small."""
+    """The planted fault exchanges the profiles: enumeration finds an upper end too small."""
 
     def exchanged(event: own_mechanism.OwnEvent) -> Any:
         return (
@@ -122,7 +122,7 @@ def test_distributions_of_dp_accounting_give_both_ends(rate: float, steps: int) 
 
 
 def gaussian(epsilon: float) -> float:
-    """The profile of noise of deviation 2, for a single number."""
+    """Return the profile of noise of deviation 2, for a single number."""
     return float(
         stats.norm.cdf(0.25 - 2 * epsilon) - math.exp(epsilon) * stats.norm.cdf(-0.25 - 2 * epsilon)
     )

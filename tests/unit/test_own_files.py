@@ -19,7 +19,7 @@ ENTRY = "households --n 100 --b 20 --m 10 --noise-multiplier 8 --steps 2"
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    """The file of the page."""
+    """Return a folder with the file that the page shows."""
     found = re.search(r"^```python\n# mine\.py\n(.*?)^```$", PAGE, flags=re.M | re.S)
     assert found
     (tmp_path / "mine.py").write_text(found[1], encoding="utf-8")
@@ -27,7 +27,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 def asked(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A process of its own: what it loads stays known."""
+    """Run a command in a process of its own, as a sampler that is loaded stays registered."""
     return subprocess.run(
         [sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""The papers' pairs: losses, their inverses and densities, each by a second road."""
+"""The papers' pairs: losses, their inverses and densities, each computed in a second way."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MIRRORED = pytest.mark.parametrize("name", [name for name, pair in PAIRS.items()
 
 
 def losses(pair: GaussianPair) -> np.ndarray:
-    """Losses across the range of the pair, dense near 0 and near the floor."""
+    """Return losses across the range of the pair, dense near 0 and near the floor."""
     grid = np.concatenate([-np.geomspace(12, 1e-9, 40), [0.0], np.geomspace(1e-9, 12, 40)])
     if np.isfinite(pair.loss_floor):
         grid = np.concatenate(
@@ -106,7 +106,7 @@ def test_closed_derivative_for_sampling_without_replacement_as_printed() -> None
 
 
 def log_density_prime(pair: GaussianPair, t: np.ndarray) -> np.ndarray:
-    """log f_X'(t)."""
+    """Return log f_X'(t)."""
     return pair.log_density(-t) if pair.mirrored else np.asarray(norm.logpdf(t, 0, pair.deviation))
 
 

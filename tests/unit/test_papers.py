@@ -1,5 +1,5 @@
-"""The folders of the papers: what they say of themselves, and what is wrong with one in one
-sentence."""
+"""The folders of the papers: their descriptions of themselves, and one sentence about a fault in
+one."""
 
 from __future__ import annotations
 

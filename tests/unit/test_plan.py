@@ -1,4 +1,4 @@
-"""The plan: what is made follows from the configuration and the registries alone."""
+"""The plan: the work follows from the configuration and the registries alone."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_verdicts_are_expected_of_what_is_made_at_published_settings(plan: Plan)
 
 
 def test_verdicts_are_not_expected_of_what_reads_other_records(plan: Plan) -> None:
-    """Where another experiment's records are read, its settings count."""
+    """The settings of another experiment count where its records are read."""
     read = {
         one: experiments.REGISTRY.get(one).needs_records
         for product in plan.products

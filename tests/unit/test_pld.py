@@ -88,7 +88,7 @@ def test_gaussians_of_different_scales_add_their_squares() -> None:
 
 
 def between(low: float, high: float) -> Callable[[float, float], bool]:
-    """Both ends lie in an interval."""
+    """Check that both ends lie in an interval."""
     return lambda lower, upper: low <= lower <= upper <= high
 
 
@@ -248,8 +248,8 @@ def test_bins_that_exchange_shares_stay_below_and_come_close(
 
 
 def test_bins_that_only_move_may_lose_half_of_a_long_sum() -> None:
-    """Which is why they exchange shares; the finer grids that they need take longer than all of
-    dp-accounting."""
+    """Bins exchange shares for this reason; the finer grids that they would need take longer than
+    all of dp-accounting."""
     pair, steps, delta = MANY[0]
     moved = ComposedLoss([lower_pld(pair, 3.22e-4, tail=1e-18)], [steps]).epsilon(delta)
     assert moved < 0.6 * ComposedLoss([upper_pld(pair, 3.22e-4, tail=1e-18)], [steps]).epsilon(
@@ -657,8 +657,8 @@ def test_damped_sums_are_the_plain_loop(
 
 
 def test_errors_of_a_product_of_powers_are_charged_times_the_sizes_of_the_others() -> None:
-    """Entries of any size: the error of the one that is multiplied last counts times the size of
-    what was there."""
+    """For entries of any size, the error of the one that is multiplied last counts times the size
+    of the product so far."""
     draws = np.random.default_rng(5)
 
     def spectrum(size: float) -> tuple[np.ndarray, fourier._Spectrum]:

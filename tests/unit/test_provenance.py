@@ -38,7 +38,7 @@ Digest = Callable[..., str]
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A package named toy, to change."""
+    """Return a package named toy, to change."""
     for name, text in FILES.items():
         path = tmp_path / "toy" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def test_experiments_depend_on_no_other_paper_and_on_no_table() -> None:
 
 
 def test_a_change_reruns_the_experiments_that_use_it_and_no_other_papers(tmp_path: Path) -> None:
-    """In a copy of the package, one experiment each of two papers."""
+    """In a copy of the package there is one experiment each of two papers."""
     source = tmp_path / "dpsub"
     shutil.copytree(
         Path(dpsub.__file__).parent,

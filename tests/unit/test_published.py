@@ -1,4 +1,4 @@
-"""Printed numbers: what the files hold, what a printed text says, key columns."""
+"""Printed numbers: the content of the files, the meaning of a printed text, key columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What noise each scheme needs for a target, and what is recommended."""
+"""The noise that each scheme needs for a target, and the recommended scheme."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SLACK = 1.01  # of the accuracy asked for
 
 
 def settings(count: int) -> list[tuple[str, str, int, int, int, float, float]]:
-    """Random settings: relation, scheme, n, m, epochs, epsilon and delta."""
+    """Draw random settings: relation, scheme, n, m, epochs, epsilon and delta."""
     rng = random.Random(19)
     return [
         (

@@ -33,8 +33,8 @@ def origin(part: str, first: int, stop: int) -> records.RunOrigin:
 
 
 def rows(first: int, stop: int) -> pd.DataFrame:
-    """Two variants of two cells: one has two steps a replicate, the other a single row in replicate
-    0."""
+    """Return two variants of two cells: one has two steps a replicate, the other a single row in
+    replicate 0."""
     found = []
     for variant in ("stated", "as_done"):
         found += [

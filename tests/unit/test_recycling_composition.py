@@ -1,5 +1,5 @@
-"""Composed recycled releases between sums over all outputs; the paper's formulas, and on which side
-they lie."""
+"""Composed recycled releases between sums over all outputs; the paper's formulas, and whether they
+are above or below."""
 
 from __future__ import annotations
 

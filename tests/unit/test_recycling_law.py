@@ -1,4 +1,4 @@
-"""The law of recycled noise and draws from it, with and without a loop; what is refused."""
+"""The law of recycled noise and draws from it, with and without a loop; refusals."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_below_zero_it_is_the_mirrored_direction(epsilon: float) -> None:
 def faulty(
     law: Recycled, epsilon: float, *, normalised: bool = True, both_shifts: bool = True
 ) -> float:
-    """The sum over intervals with a factor or an interval left out."""
+    """Return the sum over intervals with a factor or an interval left out."""
     total = 0.0
     keep = 1 - law.rate
     for piece in intervals(law.lower, law.upper, law.sensitivity):
@@ -156,8 +156,8 @@ def test_planted_faults_are_seen() -> None:
 
 
 def by_masses(law: Recycled, epsilon: float) -> mpmath.mpf:
-    """The profile of a symmetric law in 80 digits, with the closed form of where the kernel's loss
-    ends."""
+    """Return the profile of a symmetric law in 80 digits, with the closed form of where the
+    kernel's loss ends."""
     with mpmath.workdps(80):
         s, q, t, d, e = (
             mpmath.mpf(x) for x in (law.kernel.scale, law.rate, law.upper, law.sensitivity, epsilon)

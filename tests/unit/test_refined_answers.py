@@ -54,7 +54,7 @@ def test_theory_is_named_where_it_keeps_the_ends_apart() -> None:
 
 
 def test_ends_that_are_accurate_by_themselves_are_kept_apart_by_theory() -> None:
-    """Although they are closer than first bounds are accurate, so that finer grids are tried."""
+    """The ends are closer than first bounds are accurate, so that finer grids are tried."""
     asked: dict[str, Any] = {"noise_multiplier": 8.0, "steps": 5000, "delta": 1e-8}
     apart = dpsub.account(dpsub.Wr(256), 1_200_000, **asked, adjacency="zero_out", quick=False)
     assert 0.01 < apart.relative_width < 0.2

@@ -35,7 +35,7 @@ LACKING: dict[str, tuple[Callable[..., Any], str]] = {
     "largest_steps": (lambda *w, **m: largest_steps(*w, **m, **BUDGET), "steps"),
     "steps_left": (lambda *w, **m: LEDGER.steps_left(*w, **m, **BUDGET), "steps"),
 }
-"""Questions that search for one of the keywords, which a release has in vain."""
+"""Questions that search for one of the keywords, whose value in a release they ignore."""
 
 
 @pytest.mark.parametrize("name", ASKED)

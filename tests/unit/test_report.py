@@ -1,5 +1,5 @@
-"""What reports are made of: names in words, kinds of numbers, prose that obeys no HTML, and cells
-that are looked up."""
+"""Parts of reports: names in words, kinds of numbers, prose that obeys no HTML, and cells that are
+looked up."""
 
 from __future__ import annotations
 

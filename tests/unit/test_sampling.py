@@ -1,5 +1,5 @@
-"""Samplers: what they refuse, in which words, and the samples that they return; discrete laws by
-other roads."""
+"""Samplers: their refusals, in which words, and the samples that they return; discrete laws
+computed in other ways."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ class TestExtremes:
 
     @pytest.mark.thorough
     def test_large_laws_leave_out_what_is_negligible_and_nothing_else(self) -> None:
-        """In seconds, and the same as by all terms."""
+        """The laws take seconds, and are the same as by all terms."""
         found = MustWW(3000, 2000).multiplicity_law(40).log_pmf
         j = np.arange(3001)
         before = laws.log_binomial(j, 3000, 1 / 40)
@@ -278,8 +278,8 @@ def test_views_of_samples() -> None:
 
 
 def relative(log_value: np.ndarray, log_exact: np.ndarray) -> float:
-    """Largest relative error of the probabilities, beyond the two roundings that a logarithm of
-    this size has."""
+    """Return the largest relative error of the probabilities, beyond the two roundings that a
+    logarithm of this size has."""
     error = np.abs(np.expm1(log_value - log_exact)) - 2 * np.spacing(np.abs(log_exact))
     return float(np.max(error))
 

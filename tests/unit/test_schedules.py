@@ -81,7 +81,7 @@ def test_the_number_of_records_is_public_only_where_data_sets_agree_in_it(
 
 
 def test_a_plan_of_places_asks_who_else_is_there() -> None:
-    """Dealt in turn behind a record that was removed, all others change their groups."""
+    """When records are dealt in turn and one is removed, all behind it change their groups."""
     said = "an added record comes last, and a removed one leaves its place empty"
     for adjacency in ("add_remove", "zero_out"):
         found = dpsub.account(dpsub.CyclicPoisson(0.2, 5), 99, adjacency=adjacency, **ASKED)
@@ -223,7 +223,7 @@ def test_extreme_plans_are_answered(schedule: Any, n: int | None, noise: float) 
 
 
 def test_one_step_an_epoch_and_no_cut_are_known_cases() -> None:
-    """Of each plan the case in which it is a simpler one, exactly."""
+    """Each plan equals a simpler plan in one case, exactly."""
     for adjacency in ("zero_out", "substitute"):
         asked: dict[str, Any] = {**ASKED, "adjacency": adjacency}
         order = dpsub.account(dpsub.Deterministic(), epochs=3, **asked)

@@ -1,4 +1,4 @@
-"""Schemes: what each says of every sampler and schedule there is, held against the page of
+"""Schemes: the theorems of each for every sampler and schedule, compared with the page of
 proofs."""
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def release_of(plan: Sampler | Schedule, n: int, mechanism: str = "gaussian") ->
 
 
 def cases() -> list[tuple[Release, Relation, Case]]:
-    """All that is proved of the examples of samplers and schedules."""
+    """Return the proofs of all examples of samplers and schedules."""
     found = []
     for plan, n in PLANS:
         for mechanism in MECHANISMS:
@@ -213,7 +213,7 @@ DRAWS = ("draw", "draw_block", "_drawn", "epochs", "steps_per_epoch", "chain_on"
 
 
 def derived(plan: Sampler | Schedule, **methods: Any) -> Any:
-    """The same plan as an instance of a subclass with methods of its own."""
+    """Return the same plan as an instance of a subclass with methods of its own."""
     kind: Any = type("Derived", (type(plan),), methods)
     return kind(**{field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)})
 

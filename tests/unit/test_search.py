@@ -1,5 +1,5 @@
-"""Refinement, short cuts and searches of the accountant: each against the long way, or a known
-answer."""
+"""Refinement, short cuts and searches of the accountant: each against the computation without it,
+or a known answer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ S7 = 10_000
 
 
 def proved(sampler: Sampler, n: int | None, *, width: float | None = None, **asked: Any) -> Account:
-    """The upper end alone."""
+    """Return the upper end alone."""
     epsilon, delta = asked.pop("epsilon", None), asked.pop("delta", None)
     proof = Proof.of([Release(sampler, n, **asked)])
     return proof.upper(Target(epsilon, delta, width or proof.width))

@@ -42,7 +42,7 @@ MOST = 700  # runs that are enumerated
 
 
 def masses_of(runs: NumberOfRuns) -> np.ndarray:
-    """P(K = k) by its definition, shape (MOST,)."""
+    """Return P(K = k) by its definition, shape (MOST,)."""
     k = np.arange(MOST)
     if runs.distribution == "fixed":
         return (k == runs.mean).astype(float)
@@ -59,7 +59,7 @@ def masses_of(runs: NumberOfRuns) -> np.ndarray:
 
 
 def best_of(masses: np.ndarray, law: np.ndarray) -> np.ndarray:
-    """The law of the best output, the last one being the best, and of no output at all."""
+    """Return the law of the best output, the last one being the best, and of no output at all."""
     below = np.append(0.0, np.cumsum(law))
     k = np.arange(MOST)
     at_most = np.array([float(np.sum(masses * below_y**k)) for below_y in np.minimum(below, 1.0)])
@@ -72,7 +72,7 @@ def rankings(p: tuple[float, ...], q: tuple[float, ...]) -> Iterator[tuple[np.nd
 
 
 def largest_delta(masses: np.ndarray, name: str, epsilon: float) -> float:
-    """The largest hockey-stick divergence of the best output, over all rankings."""
+    """Return the largest hockey-stick divergence of the best output, over all rankings."""
     return max(
         float(np.maximum(best_of(masses, p) - math.exp(epsilon) * best_of(masses, q), 0).sum())
         for p, q in rankings(*MECHANISMS[name])
@@ -100,7 +100,7 @@ def test_ends_enclose_the_worst_ranking_that_is_enumerated(law: str, name: str) 
 
 
 def test_three_runs_one_by_one() -> None:
-    """The law of the best output itself, by all sequences of outputs."""
+    """The law of the best output is computed from all sequences of outputs."""
     p, _ = MECHANISMS["three"]
     told = np.zeros(4)
     for outputs in itertools.product(range(3), repeat=3):
@@ -112,7 +112,8 @@ def test_three_runs_one_by_one() -> None:
 def test_a_bound_that_forgets_how_ranks_move_is_found_out(
     fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The ranks of one data set used for both; or the number of runs left out."""
+    """The planted faults use the ranks of one data set for both, or leave the number of runs
+    out."""
     runs = LAWS["many"]
     if fault == "ranks":
         monkeypatch.setattr(selection.np, "interp", lambda x, *_: x)
@@ -144,12 +145,12 @@ def test_draws_have_the_law(law: str) -> None:
 
 
 def gaussian(mu: float) -> dict[str, float | int]:
-    """A release that is mu-GDP and no better."""
+    """Return a release that is mu-GDP and no better."""
     return {"noise_multiplier": 10 / mu, "steps": 100}
 
 
 def renyi(mu: float, runs: NumberOfRuns, delta: float) -> float:
-    """Epsilon by the theorems of Papernot and Steinke, for a Gaussian mechanism."""
+    """Return epsilon by the theorems of Papernot and Steinke, for a Gaussian mechanism."""
     orders = np.concatenate([1 + np.geomspace(1e-3, 1, 200), np.linspace(2, 300, 3000)])
     if runs.distribution == "poisson":
         inner = np.log1p(1 / (orders - 1))

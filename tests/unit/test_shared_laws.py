@@ -23,7 +23,7 @@ STEPS, NOISE = 100, 4.0
 
 @pytest.fixture
 def games(monkeypatch: pytest.MonkeyPatch) -> list[tuple[GameCells, GamePlayed]]:
-    """The games that are played from here on, and what their cells are of."""
+    """Record the games that are played from here on, and the kinds of their cells."""
     played: list[tuple[GameCells, GamePlayed]] = []
     kept = FillerGame._kept
 
@@ -37,7 +37,7 @@ def games(monkeypatch: pytest.MonkeyPatch) -> list[tuple[GameCells, GamePlayed]]
 
 
 def profile_of(pld: PrivacyLossDistribution, log_orders: np.ndarray) -> np.ndarray:
-    """H_a of a law, a sum over its losses."""
+    """Return H_a of a law, a sum over its losses."""
     losses = pld.indices * pld.step
     gains = np.maximum(-np.expm1(log_orders[:, None] - losses), 0.0)
     return np.asarray(gains @ pld.masses + pld.infinity)

@@ -32,7 +32,7 @@ OTHER = {Relation.SUBSTITUTE: -1.0, Relation.ZERO_OUT: 0.0}
 
 
 def epoch(n: int, m: int, relation: Relation, s: float) -> Event:
-    """One epoch of shuffled batches, as its scheme has it."""
+    """Return the event of one epoch of shuffled batches, from its scheme."""
     release = Release(Shuffle(m), n, s, steps=-(-n // m))
     return case_of(release, relation).event
 
@@ -45,7 +45,7 @@ def ends(
 
 
 def two_steps(first: np.ndarray, second: np.ndarray, s: float, epsilon: float) -> float:
-    """H of two uniform mixtures of Gaussians in the plane, centres of shape (k, 2), by
+    """Return H of two uniform mixtures of Gaussians in the plane, centres of shape (k, 2), by
     quadrature."""
     t = np.linspace(-2 - 8 * s, 2 + 8 * s, 801)
 
@@ -79,7 +79,7 @@ def test_two_batches_by_quadrature(relation: Relation, s: float) -> None:
 def largest_by_quadrature(
     steps: int, x: float, y: float, s: float, epsilon: float
 ) -> tuple[float, float]:
-    """Both directions of H for the largest step, from its density."""
+    """Return both directions of H for the largest step, from its density."""
     t = np.linspace(-6 * s, x + 12 * s, 400_001)
 
     def density(mean: float) -> np.ndarray:
@@ -107,7 +107,7 @@ def test_largest_step_by_quadrature(steps: int, y: float, s: float) -> None:
 
 
 class Understated(LargestStep):
-    """A fault: some of Q is forgotten."""
+    """Fault that forgets some of Q."""
 
     def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
         under_p, (least, most) = super().masses(edges)
@@ -115,7 +115,7 @@ class Understated(LargestStep):
 
 
 class OneTooMany(LargestStep):
-    """A fault: the record's step is counted among the others, under Q."""
+    """Fault that counts the record's step among the others, under Q."""
 
     def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
         under_p, _ = super().masses(edges)
@@ -141,8 +141,8 @@ def test_the_quadrature_would_find_faults(fault: Callable[..., LargestStep]) -> 
     ],
 )
 def test_simulated_epochs(n: int, m: int, relation: Relation, s: float, epsilon: float) -> None:
-    """Permutations, sums of batches and noise: the event that the largest step, from what the
-    fillers give, exceeds a threshold gains what the lower end claims."""
+    """By permutations, sums of batches and noise, the event that the largest step, from the value
+    that the fillers give, exceeds a threshold gains as much as the lower end claims."""
     runs, rng = 200_000, stream(3, experiment="shuffle", cell={"n": n}, role="noise", replicate=0)
     steps = -(-n // m)
     sizes = np.minimum(m, n - m * np.arange(steps))
@@ -165,8 +165,8 @@ def test_simulated_epochs(n: int, m: int, relation: Relation, s: float, epsilon:
 
 
 def test_much_noise_is_attacked_by_all_steps() -> None:
-    """The record 2 or 1 above fillers -1, ten batches, three epochs: the likelihood ratio test of
-    simulated outputs."""
+    """The data are a record 2 or 1 above fillers -1, ten batches, three epochs: the likelihood
+    ratio test of simulated outputs."""
     steps, epochs, s, epsilon, runs = 10, 3, 3.0, 0.2, 100_000
     rng = stream(3, experiment="shuffle", cell={"s": s}, role="noise", replicate=0)
     z = s * rng.standard_normal((runs, epochs, steps))
@@ -179,7 +179,7 @@ def test_much_noise_is_attacked_by_all_steps() -> None:
 
 
 def test_epochs_compose() -> None:
-    """Two epochs, by quadrature over both largest steps."""
+    """The two epochs are composed by quadrature over both largest steps."""
     steps, s, epsilon = 20, 0.9, 1.0
     t = np.linspace(-5, 8, 1601)
     p, q = (

@@ -1,4 +1,5 @@
-"""What users typed in vain: each is understood, or answered by one sentence with the way out."""
+"""Mistakes that users made in typing: each is understood, or answered by one sentence with the way
+out."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ UNDERSTOOD = {
         f"account random_allocation --n 20 --t 4 {NOISE} --epochs 1 --delta 1e-5"
     ),
 }
-"""Command lines, and what they mean."""
+"""Command lines, and their meaning."""
 
 
 def _answer(capsys: pytest.CaptureFixture[str], line: str) -> str:
@@ -59,7 +60,7 @@ REFUSED = {
     f"{POISSON} {NOISE} --certificate .": "a file is needed, got the folder .; name a file in it",
     "ledger absent/l.json --delta 1e-5": "name an existing file",
 }
-"""Command lines, and what the one sentence says."""
+"""Command lines, and the one sentence about each."""
 
 
 @pytest.mark.parametrize("line", REFUSED)

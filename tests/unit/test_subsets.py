@@ -36,8 +36,8 @@ _ORDERS = np.linspace(0.0, 4.0, 17)
 
 
 def ratios(t: int, k: int, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Outputs of t steps in deviations, shape (t, n), their weights under Q, and the likelihood
-    ratio there, as the mean over all subsets."""
+    """Return outputs of t steps in deviations, shape (t, n), their weights under Q, and the
+    likelihood ratio there, as the mean over all subsets."""
     z = np.linspace(-7, 7 + 2 / noise, {3: 121, 4: 35}[t])
     axes = np.stack(np.meshgrid(*[z] * t, indexing="ij")).reshape(t, -1)
     weights = np.exp(-np.sum(axes**2, axis=0) / 2) * ((z[1] - z[0]) / math.sqrt(2 * math.pi)) ** t
@@ -47,7 +47,7 @@ def ratios(t: int, k: int, noise: float) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def truths(t: int, k: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
-    """H_a(P || Q) and H_a(Q || P) at the orders."""
+    """Return H_a(P || Q) and H_a(Q || P) at the orders."""
     _, weights, ratio = ratios(t, k, noise)
     a = np.exp(_ORDERS)
     return (
@@ -78,7 +78,8 @@ def test_no_order_is_below_what_quadrature_gives(t: int, k: int, noise: float) -
 
 @pytest.mark.parametrize(("t", "k", "noise"), _CASES[:2])
 def test_moments_given_the_sum_are_those_of_all_cells(t: int, k: int, noise: float) -> None:
-    """Every cell of every step, and every tuple of subsets, one by one; masses by quadrature."""
+    """The sum takes every cell of every step, and every tuple of subsets, one by one; masses by
+    quadrature."""
     total = moments._Sum(t, k, noise, (k - 1) / (t - k + 1), 0.5)
     first, end = total.window()
     ends = np.concatenate([[-12.0], total.edges, [12 + 4 / noise]])
@@ -138,7 +139,7 @@ def test_overlaps_that_are_forgotten_are_noticed(monkeypatch: pytest.MonkeyPatch
     right = moments.overlaps
 
     def apart(t: int, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """The fault: a step in two subsets counts as two steps in one."""
+        """Count as the planted fault does: a step in two subsets counts as two steps in one."""
         counts, log_weights = right(t, k, n)
         if n < 2:
             return counts, log_weights
@@ -163,7 +164,8 @@ def test_a_ratio_that_is_taken_as_its_mean_is_noticed() -> None:
 
 
 def test_polynomials_lie_above_what_they_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One value of the sum, at which the ratio has any law on a few points."""
+    """The polynomials are tried at one value of the sum, at which the ratio has any law on a few
+    points."""
     rng = stream(72, experiment="subsets", cell={}, role="noise", replicate=0)
 
     def beaten() -> bool:
@@ -245,8 +247,8 @@ def test_outputs_that_are_drawn_lie_between_the_ends() -> None:
 
 
 def test_laws_from_the_moments_are_of_one_block_alone() -> None:
-    """How 100 steps of each of four draws overlap takes hours to count; of 20 equal blocks, which
-    are of one kind, the attack looks at the sum."""
+    """The overlaps of 100 steps in each of four draws take hours to count; for 20 equal blocks,
+    which are of one kind, the attack looks at the sum."""
     assert len(LargerBlocks(1000, 100, 2.0).parts) == 1
     _, *sums = SubsetEvent(1000, 100, 2.0).attack_choices
     assert sums and all(isinstance(event, SumEvent) for event in sums)

@@ -327,7 +327,7 @@ Y = np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0])
 
 
 def expected_variance(sampler: FrameSampler, weights: np.ndarray) -> float:
-    """Variance of sum over the sample of weights * Y, from the enumerated law."""
+    """Return the variance of sum over the sample of weights * Y, from the enumerated law."""
     law = sampler.law(FRAME)
     totals = np.array([np.array(state) @ (weights * Y) for state in law])
     p = np.array(list(law.values()))
@@ -370,7 +370,7 @@ def test_pps_variances() -> None:
 
 @pytest.fixture(scope="module")
 def table() -> FrameTable:
-    """200 records with log-normal sizes, strata by size, and clusters of unequal size."""
+    """Return 200 records with log-normal sizes, strata by size, and clusters of unequal size."""
     rng = np.random.default_rng(2)
     values, classes = np.sort(rng.lognormal(3, 1, 200)), np.repeat([0, 1, 2], [114, 57, 29])
     frame = Frame(

@@ -20,7 +20,7 @@ RATE, N, M = 0.4, 3, 2
 
 
 def _draws(sampler: Sampler, n: int) -> list[tuple[float, tuple[int, ...]]]:
-    """Chances and slots of all samples."""
+    """Return chances and slots of all samples."""
     if isinstance(sampler, Poisson):
         sets = [set_ for size in range(n + 1) for set_ in itertools.combinations(range(n), size)]
         return [(RATE ** len(set_) * (1 - RATE) ** (n - len(set_)), set_) for set_ in sets]

@@ -31,7 +31,7 @@ SIZES = [(3, 0.5, 1), (3, 0.5, 2), (4, 0.3, 2), (4, 0.8, 2), (2, 0.6, 1)]
 
 
 def law_of_sum(values: Sequence[float], rate: float, most: int) -> dict[float, float]:
-    """The law of the sum over a cut Poisson sample, by enumeration."""
+    """Return the law of the sum over a cut Poisson sample, by enumeration."""
     law: dict[float, float] = {}
     for size in range(len(values) + 1):
         for drawn in itertools.combinations(values, size):
@@ -46,7 +46,7 @@ def law_of_sum(values: Sequence[float], rate: float, most: int) -> dict[float, f
 def larger_divergence(
     first: dict[float, float], second: dict[float, float], s: float
 ) -> np.ndarray:
-    """The larger direction of H at each of `EPSILONS`."""
+    """Return the larger direction of H at each of `EPSILONS`."""
     t = np.linspace(-6 - 9 * s, 6 + 9 * s, 4001)
     p, q = (
         sum(weight * norm.pdf(t, mean, s) for mean, weight in law.items())
@@ -60,14 +60,14 @@ def larger_divergence(
 def neighbours(
     relation: Relation, n: int, v: float, filler: float | Sequence[float]
 ) -> tuple[list[float], list[float]]:
-    """Data sets of n records, under add_remove n + 1 against n."""
+    """Return data sets of n records, under add_remove n + 1 against n."""
     count = n if relation is Relation.ADD_REMOVE else n - 1
     others = [filler] * count if isinstance(filler, float) else list(filler)[:count]
     return [v, *others], [*OTHERS[relation], *others]
 
 
 def cut(n: int, rate: float, most: int, relation: Relation, s: float) -> Event:
-    """One sample, as its scheme has it."""
+    """Return the event of one sample, from its scheme."""
     return case_of(Release(dpsub.TruncatedPoisson(rate, most), n, s), relation).event
 
 
@@ -100,8 +100,8 @@ def test_every_sample_of_tiny_data_sets(relation: Relation, n: int, rate: float,
 
 
 def test_the_enumeration_would_find_faults() -> None:
-    """A record that displaces another moves the sum by 2 C: the bound of uncut samples is not
-    one."""
+    """The planted fault is the bound of uncut samples: a record that displaces another moves the
+    sum by 2 C."""
     uncut = dpsub.account(dpsub.Poisson(0.8), noise_multiplier=0.8, epsilon=0.5)
     laws = [law_of_sum(values, 0.8, 2) for values in neighbours(Relation.ADD_REMOVE, 4, 1.0, -1.0)]
     assert larger_divergence(*laws, 0.8)[1] > uncut.upper * 1.01
@@ -120,7 +120,8 @@ def test_probabilities_of_one_record(n: int, rate: float, most: int) -> None:
 
 @pytest.mark.parametrize("relation", list(Relation))
 def test_simulated_samples(relation: Relation) -> None:
-    """Draw, cut, sum, add noise: the law of the sum is the one the attack computes with."""
+    """Samples are drawn, cut and summed, with noise: the law of the sum is the one of the
+    attack."""
     n, rate, most, s, runs = 60, 0.3, 18, 0.7, 200_000
     rng = stream(5, experiment="truncated", cell={}, role="noise", replicate=0)
     records = n + 1 if relation is Relation.ADD_REMOVE else n
@@ -180,8 +181,8 @@ def test_extreme_sizes_and_noise(n: int, rate: float, most: int, s: float) -> No
 
 
 def test_one_step_without_room_has_closed_forms() -> None:
-    """All sampled, all but one cut: under zero_out the two directions differ, and the larger one is
-    attained."""
+    """All records are sampled and all but one cut: under zero_out the two directions differ, and
+    the larger one is attained."""
     event = cut(4, 1.0, 1, Relation.SUBSTITUTE, 1.0)
     lower, upper, _ = Composition([(event, 1)]).answer(Target(epsilon=1.0))
     exact = 0.25 * float(GaussianProfile(2.0).delta(math.log(1 + (math.e - 1) / 0.25)))
@@ -199,7 +200,8 @@ def test_both_laws_of_the_attack_are_bounded_from_both_sides(other: int | None) 
 
 
 def tail_and_displacing(n: int, rate: float, most: int) -> tuple[mpf, mpf]:
-    """P(Binomial(n - 1, q) >= B), and the chance that the record takes a place given that."""
+    """Return P(Binomial(n - 1, q) >= B), and the chance that the record takes a place given
+    that."""
     q = mpf(rate)
     law = [mp.binomial(n - 1, k) * q**k * (1 - q) ** (n - 1 - k) for k in range(most, n)]
     full = mp.fsum(law)

@@ -1,5 +1,5 @@
-"""Work is counted before it is done: a budget that does not suffice ends a piece of it, whatever
-was reached holds, and the same question ends at the same place.
+"""Work is counted before it is done: a budget that does not suffice ends a piece of it, every bound
+that was reached holds, and the same question ends at the same place.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class TestTheMeter:
 
 
 def test_nothing_but_the_guard_reads_a_clock() -> None:
-    """In the folders whose answers are a function of their question."""
+    """The folders whose answers are a function of their question import no clock."""
     reads = re.compile(r"^\s*(import|from) (time|datetime|timeit)\b", re.MULTILINE)
     found = {
         str(path.relative_to(SOURCES))
@@ -173,7 +173,7 @@ def ledger() -> dpsub.Ledger:
 
 
 class TestTheLedger:
-    """Its questions ask others, which spend of the same budget."""
+    """Questions of a ledger ask others, which spend of the same budget."""
 
     def test_steps_left_with_little_work_are_proved(self) -> None:
         asked = {"noise_multiplier": 4.0, **BUDGET}
@@ -218,8 +218,8 @@ class TestInfiniteEnds:
 
 
 def test_a_rough_upper_end_holds_when_the_budget_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a small delta, rough answers tell what may be cut off: they are what was reached before
-    the first grid."""
+    """For a small delta, rough answers say how much may be cut off: they are the bounds reached
+    before the first grid."""
 
     def late(self: OneEnd, *_: Any) -> list[End]:
         return [End(target.ceiling if self.is_upper else 0.0, False) for target in self.targets]

@@ -1,5 +1,5 @@
-"""The verifier is a program beside the package: its modules are found as `python verifier` finds
-them."""
+"""The verifier is a program apart from the package: its modules are imported here by the names that
+`python verifier` has for them."""
 
 import sys
 from pathlib import Path

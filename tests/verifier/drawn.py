@@ -1,5 +1,5 @@
-"""Questions drawn at random: every sampler and schedule, relation, noise and group for which the
-package has a theorem, at sizes that take moments."""
+"""Random questions: every sampler and schedule, relation, noise and group for which the package has
+a theorem, at sizes that take moments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RELATIONS = ("add_remove", "substitute", "zero_out")
 
 
 class Question(NamedTuple):
-    """As `dpsub.account` takes it."""
+    """Arguments of a question to `dpsub.account`."""
 
     sampler: Any
     n: int | None
@@ -31,12 +31,12 @@ class Question(NamedTuple):
 
 
 def question(seed: int) -> Question:
-    """The question of a number. It may be one that the package refuses."""
+    """Return the question of a number, which the package may refuse."""
     generator = np.random.default_rng([41, seed])
     pick = generator.choice
     n = int(generator.integers(2, 13))
     sampler = _samplers(generator, n)[str(pick(KINDS))]
-    # without a draw, so that other questions stay what they are
+    # without a draw, so that other questions stay the same
     if isinstance(sampler, dpsub.Shuffle | dpsub.Deterministic) and seed % 2:
         sampler = replace(sampler, drop_last=True)
     is_schedule = isinstance(sampler, Schedule)

@@ -1,7 +1,7 @@
 """Forged certificates: files that claim what is false, made from honest ones.
 
-Their claim lies past the true end, whatever stands in their proof. So a forger may change anything
-in the proof, and no file may be verified.
+Each claim lies past the true end, whatever its proof holds. So a forger may change anything in the
+proof, and no file may be verified.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ QUESTIONS: dict[str, tuple[Any, int | None, Data]] = {
         EXACT | {"adjacency": "substitute", "quick": True},
     ),
 }
-"""Each takes the verifier some hundredths of a second."""
+"""Questions; each takes the verifier some hundredths of a second."""
 
 
 @cache
@@ -60,7 +60,7 @@ def _honest(name: str) -> str:
 
 
 def honest(name: str) -> Data:
-    """The certificate of one of the questions, to be changed at will."""
+    """Return the certificate of one of the questions, to be changed at will."""
     found: Data = json.loads(_honest(name))
     return found
 
@@ -71,7 +71,7 @@ FAR = (1e-4, 1e-2, 0.3, 1.0)
 
 
 def false_claim(data: Data, end: str, generator: np.random.Generator) -> None:
-    """Claims one end alone, past the other one, which is proved."""
+    """Claim one end alone, past the other one, which is proved."""
     claim = data["claim"]
     share = float(generator.choice(FAR))
     if end == "upper":
@@ -89,8 +89,8 @@ Place = tuple[Any, ...]
 
 
 def leaves(data: Any, place: Place = ()) -> list[Place]:
-    """All entries below one: numbers, words, and lists and objects as wholes. Of a long list of
-    numbers its ends and middle are enough."""
+    """Return all entries below one: numbers, words, and lists and objects as wholes. Of a long list
+    of numbers the ends and the middle are enough."""
     found = [place] if place else []
     if isinstance(data, dict):
         for key, value in data.items():
@@ -120,7 +120,7 @@ WORDS = (
 
 
 def changed(value: Any, generator: np.random.Generator) -> Any:
-    """Another value of an entry, of its own kind most often."""
+    """Return another value of an entry, of its own kind most often."""
     pick = generator.integers
     if isinstance(value, bool) or value is None:
         return [0, 1.0, {}, [], "1"][int(pick(5))]
@@ -164,7 +164,7 @@ def _changed_list(value: list[Any], generator: np.random.Generator) -> list[Any]
 
 
 def _changed_numbers(value: list[Any], generator: np.random.Generator) -> list[Any]:
-    """Masses moved up or down, made more or fewer; losses and edges moved."""
+    """Return masses moved up or down, more or fewer of them; losses and edges moved."""
     kind = type(value[0])
     cut = int(generator.integers(len(value) + 1))
     factor = float(generator.choice([0.0, 0.5, 0.9, 1.1, 2.0, 1e3]))
@@ -190,8 +190,8 @@ LAW = ("step", "offset", "indices", "masses", "infinity")
 
 
 def moved_law(law: Data, upwards: bool, generator: np.random.Generator) -> None:
-    """A law that would prove the claim, if only it held: smaller losses or masses for an upper end,
-    larger ones for a lower one."""
+    """Return a law that would prove the claim if it held: smaller losses or masses for an upper
+    end, larger ones for a lower one."""
     sign = 1 if upwards else -1
     choice = int(generator.integers(6))
     if choice == 0:
@@ -223,7 +223,7 @@ def laws_of(data: Any) -> list[Data]:
 
 
 def forged(seed: int) -> tuple[Data, str]:
-    """The forgery of a number, and what it is made from."""
+    """Return the forgery of a number, and the name of the question it is made from."""
     generator = np.random.default_rng([4100, seed])
     names = list(QUESTIONS)
     name = names[seed % len(names)]
@@ -245,7 +245,7 @@ def forged(seed: int) -> tuple[Data, str]:
 
 
 def _of_another(data: Data, end: str, generator: np.random.Generator) -> None:
-    """The proof of another certificate, or parts of it next to its own."""
+    """Put the proof of another certificate in its place, or parts of it next to its own."""
     names = list(QUESTIONS)
     other = honest(names[int(generator.integers(len(names)))])[end]
     mine = data[end]

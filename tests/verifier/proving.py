@@ -1,5 +1,5 @@
-"""What the tests of certificates share: a certificate as a file, and what the verifier says of
-it."""
+"""Functions that the tests of certificates share: a certificate as a file, and the verifier's
+answer to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpsub.accounting.questions.account import Account
 
 
 def proved_again(certificate: dict[str, Any], folder: Path) -> tuple[list[str], int]:
-    """The lines that the verifier prints, and its exit status."""
+    """Return the lines that the verifier prints, and its exit status."""
     path = folder / "certificate.json"
     path.write_text(json.dumps(certificate, allow_nan=False), encoding="utf-8")
     lines, status = verify(str(path))
@@ -21,8 +21,8 @@ def proved_again(certificate: dict[str, Any], folder: Path) -> tuple[list[str], 
 
 
 def upper_end_of(answer: Account) -> dict[str, Any]:
-    """A certificate of the answer's upper end, and of nothing else. Of Theorem 61 it holds fewer
-    orders and cells than the answer, and claims a little more."""
+    """Return a certificate of the answer's upper end alone. Of Theorem 61 it holds fewer orders and
+    cells than the answer, and claims a little more."""
     found: dict[str, Any] = json.loads(json.dumps(answer.certificate(), allow_nan=False))
     assert answer.upper * (1 - 1e-8) <= found["claim"]["upper"] <= answer.upper * 1.05
     found["claim"]["lower"], found["lower"] = None, None

@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def imported(path: Path) -> set[str]:
-    """The top-level names of all modules that a file imports."""
+    """Return the top-level names of all modules that a file imports."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

@@ -38,7 +38,8 @@ def precision():
 
 
 def signs(q, s, laplace=False):
-    """WOR under substitution: the pair of laws for fillers at -1, and for fillers at 1."""
+    """Return, for WOR under substitution, the pair of laws for fillers at -1, and for fillers at
+    1."""
 
     def mixture(centre):
         centres = [Fraction(0), Fraction(centre)]
@@ -70,7 +71,8 @@ def test_two_steps_beat_both_static_fillers():
 
 @pytest.mark.parametrize("length", [1, 2, 7])
 def test_moves_are_rounded_down_on_one_side_and_up_on_the_other(length):
-    """In units of 2^-bits: what is not followed is among what is lost, and the rest is there."""
+    """In units of 2^-bits, moves that are not followed are among those that are lost, and the
+    others are there."""
     flip, lost = Flip(0.05, -400, 400, 64), 0
     for s in (1.0, 0.3):
         for pair in signs(0.01, s):
@@ -112,8 +114,8 @@ ORDERS = [0.2, 0.7, 1.0, 1.3, 2.5, 6.0]
 
 
 def spread():
-    """The log-normal law for distance 1, its cells moved to their edges: above it, but for what is
-    lost beyond the last one."""
+    """Return the log-normal law for distance 1, its cells moved to their edges: above it, except
+    for the part that is lost beyond the last one."""
     z = np.log(EDGES) + 0.5
     q = np.diff(norm.cdf([-np.inf, *z, np.inf]))
     p = np.diff(norm.cdf(np.array([-np.inf, *z, np.inf]) - 1))
@@ -127,14 +129,14 @@ def spread():
 
 
 def grouped():
-    """Its cells at their means: below it."""
+    """Return the log-normal law with its cells at their means: below it."""
     z = np.array([-np.inf, *(np.log(EDGES) + 0.5), np.inf])
     q, p = np.diff(norm.cdf(z)), np.diff(norm.cdf(z - 1))
     return p / q, q
 
 
 def above_and_under(a):
-    """E (R - a)_+ and E (a - R)_+ of the log-normal R."""
+    """Return E (R - a)_+ and E (a - R)_+ of the log-normal R."""
     right = norm.cdf(0.5 - np.log(a)) - a * norm.cdf(-0.5 - np.log(a))
     return right, right + a - 1
 
@@ -142,7 +144,7 @@ def above_and_under(a):
 @pytest.mark.parametrize("lost", [0.0, 1e-9, 0.01])
 @pytest.mark.parametrize("law", ["above", "below"])
 def test_what_a_law_of_ratios_lacks_is_added(law, lost):
-    """For E (R - a)_+, whatever the file says is lost."""
+    """The missing amount is added for E (R - a)_+, whatever loss the file states."""
     ratios, masses = spread()[:2] if law == "above" else grouped()
     row = {"terms": 1, "of": None, "ratios": ratios.tolist(), "lost": lost, "edges": []}
     row["masses"] = [masses[0] + 1e-9, *masses[1:].tolist()]
@@ -152,7 +154,7 @@ def test_what_a_law_of_ratios_lacks_is_added(law, lost):
 
 
 def pairs(ratios, masses):
-    """Of the mean of two."""
+    """Return the law of the mean of two."""
     sums, weights = np.add.outer(ratios, ratios).ravel() / 2, np.outer(masses, masses).ravel()
     apart, place = np.unique(sums, return_inverse=True)
     return {
@@ -165,7 +167,7 @@ def pairs(ratios, masses):
 
 @pytest.mark.parametrize("share", [1.0, 0.99, 0.7])
 def test_what_a_law_of_ratios_lacks_is_multiplied(share):
-    """For E (a - R)_+, also of a mean of two."""
+    """The missing factor is applied for E (a - R)_+, also of a mean of two."""
     ratios, masses, _ = spread()
     row = {"terms": 1, "of": None, "ratios": ratios.tolist(), "lost": 0.0, "edges": []}
     row["masses"] = (masses * share).tolist()
@@ -182,7 +184,7 @@ def test_what_a_law_of_ratios_lacks_is_multiplied(share):
 
 
 def test_what_a_lower_end_has_too_much_of_is_taken_off():
-    """A negligible amount, at every order, and of a mean that of both."""
+    """A negligible amount is taken off at every order, and for a mean that of both."""
     ratios, masses = grouped()
     ratios[30] *= 1.01
     row = {"terms": 1, "of": None, "ratios": ratios.tolist(), "masses": masses.tolist()}
@@ -225,7 +227,7 @@ def test_what_a_lower_end_says_is_lost_counts_for_nothing(side):
     ],
 )
 def test_other_blocks_than_those_of_theorem_27_are_refuted(blocks):
-    """Two of five steps: one of two, and one of three."""
+    """Two of five steps make one block of two and one of three."""
 
     def rows(sizes):
         return [{"times": times, "sums": [{"terms": size}]} for size, times in sizes]
@@ -237,7 +239,8 @@ def test_other_blocks_than_those_of_theorem_27_are_refuted(blocks):
 
 
 def test_fewer_and_larger_ratios_are_no_law():
-    """They are above one term, as their mean is 1, and their own mean is below that of several."""
+    """Such laws are above one term, as their mean is 1, and their own mean is below that of
+    several."""
     row = {"terms": 1, "of": None, "ratios": [0.5, 2.0], "masses": [0.25, 0.4], "lost": 0.2}
     row["edges"] = [1.0]
     with pytest.raises(Refuted, match="add up to less than 1"):
@@ -300,7 +303,7 @@ def ends(x):
 
 
 def test_tails_of_noise_on_either_side():
-    """Also of a ball that holds 0, where the two formulas meet."""
+    """Tails are those of a ball that holds 0, too, where the two formulas meet."""
     for t in (-30.0, -0.7, 0.0, 0.7, 30.0):
         exact = laplace.sf(t), laplace.cdf(t)
         assert float(Noise(True).tail(arb(t))) == pytest.approx(exact[0], rel=1e-14)
@@ -343,7 +346,7 @@ def test_events_take_no_more_than_they_may():
 @pytest.mark.parametrize("off", [-3.0, -0.1, -1e-9, 0.0, 1e-9, 0.1, 3.0])
 @pytest.mark.parametrize("room", [1e-6, 0.2, 0.7])
 def test_a_half_line_has_no_more_than_it_may_wherever_it_is_sought(off, room, monkeypatch):
-    """Its place is a hint: one that is too far to the left has too much under Q, and is moved."""
+    """The place is a hint: one that is too far to the left has too much under Q, and is moved."""
     first = Sums({Fraction(0): arb(0.5), Fraction(1): arb(0.5)}, ZERO)
     second = Sums({Fraction(0): arb(1)}, ZERO)
     curve = Curve(first, second, arb(1), Noise(False), arb(1e-30))
@@ -402,7 +405,7 @@ def test_rounding_far_out_does_not_lower_the_whole_of_a_coarse_law(tmp_path):
 
 @pytest.mark.slow
 def test_what_a_policy_leaves_out_is_seen_neither_where_epsilon_is_large(tmp_path):
-    """On D' a probability is charged e^epsilon times: 10^18 times here."""
+    """On D' a probability is charged e^epsilon times, which is 10^18 times here."""
     answer = dpsub.account(dpsub.Wr(50), 1000, noise_multiplier=1, steps=20, delta=1e-8, quick=True)
     assert answer.lower > 42
     assert proved_again(answer.certificate(), tmp_path)[1] == VERIFIED

@@ -1,5 +1,5 @@
-"""Certificates that claim what is false, or what nobody can ask, are not verified; and what is no
-certificate is told so in one sentence, whatever it holds.
+"""Certificates with a false claim, or of a question that cannot be asked, are not verified; a file
+that is no certificate is refused in one sentence, whatever it holds.
 
 The kinds are those of forgers: each is made here from an honest certificate, or from nothing.
 """
@@ -48,13 +48,13 @@ def only(data: Data, end: str) -> Data:
 
 
 def ratios(*laws: tuple[int, list[int] | None]) -> list[Data]:
-    """Laws of likelihood ratios with all mass at 0."""
+    """Return laws of likelihood ratios with all mass at 0."""
     zero = {"ratios": [0.0], "masses": [1.0], "lost": 0.0, "edges": []}
     return [{"terms": terms, "of": of, **zero} for terms, of in laws]
 
 
 def certain(sampler: Data, n: int, steps: int, adjacency: str, data: Data, sums: Any) -> Data:
-    """The claim of 900 by a law with all its mass at the loss 1000."""
+    """Return the claim of 900 by a law with all its mass at the loss 1000."""
     release = {
         "sampler": sampler,
         "n": n,
@@ -89,7 +89,7 @@ def certain(sampler: Data, n: int, steps: int, adjacency: str, data: Data, sums:
 
 
 def ratios_of_0_in_one_step() -> Data:
-    """A line of the new law that is 0, where the attained one is negative."""
+    """One line of the new law is 0, where the attained one is negative."""
     added = {"record": 1, "other": None, "filler": 0}
     sampler = {"name": "random_allocation", "t": 1, "k": 1}
     return certain(sampler, 10, 1, "add_remove", added, ratios((1, None)))
@@ -147,7 +147,7 @@ def an_order_left_out() -> Data:
 
 
 def a_block_that_nobody_counts() -> Data:
-    """Of a record in all steps, as of one step."""
+    """A block of one step is given for a record that is in all steps."""
     data = only(honest("allocation of several"), "upper")
     for direction in ("forward", "backward"):
         part = data["upper"][direction][0]
@@ -161,7 +161,8 @@ def a_block_that_nobody_counts() -> Data:
 
 
 def an_epoch_of_more_steps_than_it_says() -> Data:
-    """The mean of four terms, called one of two: a record in one of four steps is hidden better."""
+    """The mean of four terms is called one of two: a record in one of four steps is hidden
+    better."""
     data = only(honest("allocation"), "upper")
     answer = dpsub.account(dpsub.RandomAllocation(4), noise_multiplier=1.0, delta=0.05, quick=True)
     other = json.loads(json.dumps(answer.certificate()))
@@ -175,7 +176,7 @@ def an_epoch_of_more_steps_than_it_says() -> Data:
 
 
 def an_attack_on_fewer_steps() -> Data:
-    """Among two steps the record is found more easily than among four."""
+    """The attack is on two steps, among which the record is found more easily than among four."""
     data = only(honest("allocation"), "lower")
     assert data["lower"]["parts"][0]["statistic"] == "all steps"
     release_of(data)["sampler"]["t"] = release_of(data)["steps"] = 4
@@ -183,7 +184,8 @@ def an_attack_on_fewer_steps() -> Data:
 
 
 def a_cut_sample_as_if_there_were_room_for_all() -> Data:
-    """Three of four records, of which most are drawn; the fourth takes the place of another one."""
+    """Most of four records are drawn and there is room for three; the fourth takes the place of
+    another one."""
     asked: Data = {
         "noise_multiplier": 1.5,
         "delta": 0.05,
@@ -239,7 +241,7 @@ def test_a_proof_that_proves_nothing_is_not_verified(forge: Any, tmp_path: Path)
 
 
 def test_ends_that_contradict_each_other_are_both_refuted(tmp_path: Path) -> None:
-    """Whatever proves them: here nothing that is known."""
+    """Both are refuted whatever proves them: here nothing that is known."""
     data = ends_that_contradict()
     data["upper"]["forward"][0]["theorem"] = data["lower"]["parts"][0]["statistic"] = "99"
     lines, status = proved_again(data, tmp_path)
@@ -249,7 +251,7 @@ def test_ends_that_contradict_each_other_are_both_refuted(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["poisson", "wor, zero_out", "deterministic", "allocation"])
 @pytest.mark.parametrize("claim", [0.9, 1e3])
 def test_each_order_of_the_neighbours_is_bounded(name: str, claim: float, tmp_path: Path) -> None:
-    """Whatever is claimed, and whichever order is the worse one."""
+    """A bound of each order is needed whatever is claimed, and whichever order is the worse one."""
     for order in ("forward", "backward"):
         data = only(honest(name), "upper")
         data["upper"]["forward"] = data["upper"][order]
@@ -284,7 +286,8 @@ def test_each_order_of_the_neighbours_is_bounded(name: str, claim: float, tmp_pa
 def test_the_ratio_of_an_epoch_is_that_of_a_record_that_does_nothing(
     sampler: Data, adjacency: str, data: Data, tmp_path: Path
 ) -> None:
-    """In D', and of one step; of all other data sets it is another one."""
+    """The ratio is that of a record that does nothing in D', and of one step; for all other data
+    sets it is another one."""
     made = certain(sampler, 100, 4, adjacency, data, ratios((1, None), (2, [0, 0]), (4, [1, 1])))
     lines, status = proved_again(made, tmp_path)
     assert status == REFUTED and "only where the record does nothing" in lines[-1], lines
@@ -310,7 +313,8 @@ def test_data_sets_are_neighbours(name: str, adjacency: str, why: str, tmp_path:
 
 
 def test_a_bound_of_half_the_distance_is_none_of_substitution(tmp_path: Path) -> None:
-    """Although one profile serves both orders under both relations."""
+    """The bound is none of substitution although one profile serves both orders under both
+    relations."""
     data = only(honest("shuffle, zero_out"), "upper")
     data["upper"]["backward"] = None
     assert proved_again(data, tmp_path)[1] == VERIFIED
@@ -329,7 +333,7 @@ def test_fillers_of_samples_of_random_size_move_the_sum(tmp_path: Path) -> None:
 
 
 def test_fillers_of_an_allocation_move_its_sums(tmp_path: Path) -> None:
-    """Nobody knows how many of them a step holds."""
+    """The number of fillers that a step holds is random."""
     data = only(honest("allocation of several"), "lower")
     (part,) = data["lower"]["parts"]
     assert part["statistic"] == "step functions"
@@ -340,7 +344,8 @@ def test_fillers_of_an_allocation_move_its_sums(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("n", "group"), [(6, 4), (7, 4), (None, 2)])
 def test_a_group_is_attacked_where_it_has_room(n: int | None, group: int) -> None:
-    """In one group of a cyclic schedule: 3 of 6 or 7 records; any, where nobody knows n."""
+    """A group is attacked in one group of a cyclic schedule: 3 of 6 or 7 records; any, where n is
+    not told."""
     release = Release(
         {"name": "cyclic_poisson", "rate": 0.5, "cycle": 2}, n, arb(1), 2, False, group
     )
@@ -510,7 +515,7 @@ VALUES: list[Any] = [
 
 @pytest.mark.parametrize("name", few(QUESTIONS, most=6))
 def test_any_value_in_any_place_is_read_or_refused(name: str) -> None:
-    """By the schema or by the rules of a question: nothing else fails."""
+    """The schema or the rules of a question refuse it: nothing else fails."""
     whole = honest(name)
     refused = 0
     for place in leaves(whole):
@@ -604,7 +609,7 @@ ENDLESS: list[tuple[str, Data, tuple[Any, ...], Any]] = [
 
 
 def sixty_steps_in_a_block(data: Data) -> None:
-    """Theorem 72, where there are a hundred thousand ways to overlap."""
+    """By Theorem 72 there are a hundred thousand ways to overlap."""
     release_of(data).update(
         {"sampler": {"name": "random_allocation", "t": 300, "k": 60}, "steps": 300}
     )
@@ -644,7 +649,7 @@ def test_what_would_not_end_is_not_begun(
 
 
 def test_half_of_a_large_data_set_takes_no_time(tmp_path: Path) -> None:
-    """Its chances are ratios of few factors."""
+    """The chances are ratios of few factors."""
     data = only(honest("wor"), "upper")
     release_of(data).update({"n": 10**9, "sampler": {"name": "wor", "m": 4 * 10**8}})
     assert proved_again(data, tmp_path)[1] == VERIFIED
@@ -734,7 +739,7 @@ def more_noise(data: Data, end: str) -> None:
 
 
 def other_steps(data: Data, end: str) -> None:
-    """With as many laws as the other question needs."""
+    """The proof has as many laws as the other question needs."""
     release = release_of(data)
     rounds, epoch = release["steps"], data["question"]["releases"][0]["sampler"].get("cycle", 1)
     release["steps"] = 2 * rounds if end == "upper" else rounds // 2 // epoch * epoch or epoch
@@ -757,7 +762,7 @@ def other_group(data: Data, end: str) -> None:
 
 
 def other_relation(data: Data, end: str) -> None:
-    """Replacing is more than adding."""
+    """The relation is substitution for an upper end, as replacing tells more than adding."""
     data["question"]["adjacency"] = "substitute" if end == "upper" else "zero_out"
     for part in parts_of(data[end]) if end == "lower" else []:
         part["data"]["other"] = 0
@@ -789,7 +794,8 @@ CHANGES = (more_noise, other_steps, other_size, other_group, other_relation)
 def test_a_proof_of_another_question_is_none_of_this_one(
     change: Any, end: str, tmp_path: Path
 ) -> None:
-    """Where the claim is false of the other question: its ends, by the package, say so."""
+    """No proof is verified where the claim is false of the other question, as its ends by the
+    package show."""
     false = 0
     for name in QUESTIONS:
         data = only(honest(name), end)

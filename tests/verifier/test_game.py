@@ -52,7 +52,7 @@ def precision():
 
 
 def divergence(x, y, q, s, a):
-    """H_a(P_xy || Q_xy) in the plane, on a fine grid."""
+    """Return H_a(P_xy || Q_xy) in the plane, on a fine grid."""
     t = np.linspace(-10, 10, 1201) * s
     width = t[1] - t[0]
     one, two = np.meshgrid(t, t)
@@ -91,7 +91,7 @@ def test_a_cell_bounds_its_members(C, psi, a):
 
 
 def bounds_at(cell, q, s, a, enough=(0.0, 0.0)):
-    """F_c and B_c of Theorem 70, no sharper than `enough`."""
+    """Return F_c and B_c of Theorem 70, no sharper than `enough`."""
     sides = bounds_of_angles([cell], Draws.once(arb(q)), arb(s), arb(1e-15))[0]
     return [
         float(side(Order(arb(a) - 1), arb(least * (1 + 1e-3))).upper())
@@ -115,7 +115,7 @@ def test_a_cell_of_angles_bounds_its_members(A, a):
 
 
 def test_a_cell_that_is_nearly_a_line_has_bounds():
-    """Where bins of Z are not told apart, a larger height stands in."""
+    """A larger height stands in where bins of Z are not told apart."""
     for cell in (Angles(0.0, 1e-300), Angles(math.nextafter(math.pi, 0), math.pi)):
         flat = bounds_at(cell, 0.3, 1e3, 1.0001)
         wide = bounds_at(
@@ -137,7 +137,7 @@ def test_a_cell_that_is_nearly_a_line_has_bounds():
     ],
 )
 def test_the_best_interval_is_that_of_the_densities(a, tau, d, r):
-    """I by quadrature between the roots of 1 - g, with 40 digits."""
+    """The interval's value is I by quadrature between the roots of 1 - g, with 40 digits."""
 
     def gain(t):
         ratio = a * mpmath.exp(-d * t - d * d / 2) + tau * mpmath.exp(r * t - r * r / 2)
@@ -234,7 +234,7 @@ def test_covers_leave_no_gap():
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_numbers_that_are_none_are_no_cell(value):
-    """The schema has no such numbers: a cell has to be none without it, too."""
+    """The schema has no such numbers, and a cell refuses them without it, too."""
     for read, honest in (
         (Cell.read, [0.5, 1.0, -0.5, 0.5]),
         (Angles.read, [0.5, 1.0]),
@@ -318,7 +318,8 @@ def test_a_game_is_about_samplers_of_its_theorem(theorem, sampler, n):
 
 @pytest.mark.parametrize("negligible", [1e-30, 1e-3, 3e-2])
 def test_draws_of_draws(negligible):
-    """Against binomial laws; what is left out, more for some numbers of slots, is charged."""
+    """Draws are compared with binomial laws; mass that is left out, more for some numbers of slots,
+    is charged."""
     n, b, m = 5, 4, 6
     release = Release({"name": "must_ww", "b": b, "m": m}, n, arb(1), 2, laplace=False)
     part = {"theorem": "65"}
@@ -340,8 +341,8 @@ def test_draws_of_draws(negligible):
 
 
 def test_weights_of_the_base():
-    """The law of u for b = 5, m = 4, from all draws, and moved to fewer values: falling convex
-    functions have no smaller means.
+    """The law of u for b = 5, m = 4 is taken from all draws, and moved to fewer values: falling
+    convex functions have no smaller means.
     """
     b, m, q, p_0 = 5, 4, 0.5, (1 - 1 / 5) ** 4
     e = (1 - q) / q
@@ -393,8 +394,8 @@ def test_charges_keep_to_their_budget():
 
 
 def test_the_origin_is_nowhere_nearer_than_the_angles_say():
-    """Of angles up to a right one its foot is cos A before y, beyond it -cos A behind; a cell with
-    angles of both kinds takes the farther one."""
+    """For angles up to a right one the origin's foot is cos A before y, beyond it -cos A behind; a
+    cell with angles of both kinds takes the farther one."""
     s = arb(2)
     for low, high in ((0.5, 1.2), (1.0, 1.7), (1.5, 2.5), (0.0, math.pi)):
         line = Angles(low, high)._without_record(arb(low), arb(high), s)
@@ -411,8 +412,8 @@ STEP = 0.125
 
 
 def with_losses(low, middle, high, mass):
-    """Q-masses at losses of so many steps, that of the highest given, for which both P, which has
-    e^loss times as much, and Q have a total of 1."""
+    """Return Q-masses at losses of so many steps, that of the highest given, for which both P,
+    which has e^loss times as much, and Q have a total of 1."""
     ratios = [math.exp(x * STEP) for x in (low, middle, high)]
     sums = np.array([1 - mass, 1 - mass * ratios[2]])
     first, second = np.linalg.solve([[1, 1], ratios[:2]], sums)
@@ -423,14 +424,15 @@ CELLS = (with_losses(-2, 1, 3, 0.05), with_losses(-4, 1, 2, 0.3))
 
 
 def laws_of(masses, swapped):
-    """P-masses by loss, or, for the other order of the data sets, Q-masses."""
+    """Return P-masses by loss, or, for the other order of the data sets, Q-masses."""
     if swapped:
         return {-x: mass for x, mass in masses.items()}
     return {x: mass * math.exp(x * STEP) for x, mass in masses.items()}
 
 
 def best_play(a, steps, swapped):
-    """The value of the adaptive game on CELLS, at all orders, by recursion over all losses."""
+    """Return the value of the adaptive game on CELLS, at all orders, by recursion over all
+    losses."""
     if steps == 0:
         return max(1 - a, 0.0)
     laws = [laws_of(masses, swapped) for masses in CELLS]
@@ -462,7 +464,7 @@ def test_both_orders_have_values_of_their_own():
 
 
 def best_play_to_60_digits(laws, a, steps):
-    """The value of the game on these laws, whose other order has the same ones."""
+    """Return the value of the game on these laws, whose other order has the same ones."""
     if steps == 0:
         return max(1 - a, mpmath.mpf(0))
     return max(
@@ -476,8 +478,8 @@ def best_play_to_60_digits(laws, a, steps):
 
 @pytest.mark.parametrize("small", [0.1, 1e-9, 1e-200, 1e-310])
 def test_the_recursion_is_rounded_up(small):
-    """Never below the truth, and never by more than roundings and the floor, however small it
-    is."""
+    """The result is never below the truth, and never above it by more than roundings and the floor,
+    however small it is."""
     generator = np.random.default_rng(41)
     laws = []
     for _ in range(3):
@@ -495,8 +497,8 @@ def test_the_recursion_is_rounded_up(small):
 
 
 def test_many_steps_are_rounded_up():
-    """Without other losses than 0 and infinity W_k is 1 - (1 - xi)^k at most, and k xi, which is
-    added, at least that."""
+    """Without other losses than 0 and infinity W_k is 1 - (1 - xi)^k, and the recursion adds up k
+    xi, which is at least that."""
     law = Law(STEP, 0.0, [0], [arb(1)], 2.0**-30)
     (found,) = Play(arb(STEP), 3).value([[law]], arb(law.infinity), 1000)
     assert all(1000 * 2.0**-30 <= value <= 1000 * 2.0**-30 * (1 + 1e-11) for value in found)
@@ -516,7 +518,8 @@ def test_a_number_that_is_none_stays_so():
 
 
 def test_between_points_lies_the_chord():
-    """In the order, not in the loss: a value that falls linearly in it is met."""
+    """The chord is one in the order, not in the loss: a value that falls linearly in the order is
+    met."""
     play = Play(arb(STEP), 9)
     W = 1 - np.exp(np.arange(9) * STEP) / 4
     for epsilon in (0.0, 0.06, STEP, 0.3, 0.9, 7.99 * STEP, 8 * STEP):
@@ -530,7 +533,8 @@ def test_between_points_lies_the_chord():
 
 @pytest.mark.parametrize(("step", "place", "epsilon"), [(0.1, 5, 0.5), (0.07, 9, 0.63)])
 def test_a_point_that_is_right_of_epsilon_by_a_rounding_is_not_taken(step, place, epsilon):
-    """Where the quotient of the doubles is whole, and that of the numbers is a little less."""
+    """At such a point the quotient of the doubles is whole, and that of the numbers is a little
+    less."""
     assert math.floor(epsilon / step) == place and place * arb(step) > epsilon
     W = np.zeros(12)
     W[:place] = 1.0
@@ -589,8 +593,8 @@ def made(name):
     ]
 )
 def certificate(request):
-    """Of a game that is quick to play again, and among the slow tests of one with a value for each
-    order of the data sets and of one with cells of the plane."""
+    """Return the certificate of a game that is quick to play again, and among the slow tests of one
+    with a value for each order of the data sets and of one with cells of the plane."""
     return copy.deepcopy(made(request.param))
 
 
@@ -600,7 +604,7 @@ def removed_cell(data):
 
 
 def less_mass(data):
-    """Of all cells' laws, by a hair at the loss that matters most."""
+    """Lower all cells' laws by a hair, at the loss that matters most."""
     for entry in data["upper"]["game"]["cells"]:
         law = entry["law"]
         costs = [mass * index for mass, index in zip(law["masses"], law["indices"], strict=True)]
@@ -639,7 +643,7 @@ def shifted(data):
 
 
 def another_step(data):
-    """Of the grid that W is kept on, alone."""
+    """Change the step of the grid that W is kept on, alone."""
     data["upper"]["game"]["cells"][0]["law"]["step"] *= 1.001
 
 
@@ -649,7 +653,7 @@ def other_noise(data):
 
 
 def swapped_laws(data):
-    """A law in the place of another one."""
+    """Exchange two laws."""
     cells = data["upper"]["game"]["cells"]
     cells[0]["law"], cells[-1]["law"] = cells[-1]["law"], cells[0]["law"]
 
@@ -686,7 +690,7 @@ def forward_twice(data):
 
 
 def less_backward_mass(data):
-    """At the loss that matters most."""
+    """Lower the laws of the other order at the loss that matters most."""
     for entry in data["upper"]["game"]["cells"]:
         law = entry["backward"]
         costs = [mass * index for mass, index in zip(law["masses"], law["indices"], strict=True)]
@@ -703,7 +707,7 @@ def gap_of_angles(data):
 
 
 def moved_angles(data):
-    """A law in the place of one of fillers that are far less harmful."""
+    """Give a cell the law of fillers that are far less harmful."""
     cells = data["upper"]["game"]["cells"]
     cells.sort(key=lambda entry: entry["cell"])
     cells[0]["cell"], cells[1]["cell"] = cells[1]["cell"], cells[0]["cell"]
@@ -764,8 +768,9 @@ def test_one_wrong_entry_is_refuted(certificate, mutate, tmp_path):
 
 
 def test_losses_of_another_grid_are_not_played(tmp_path):
-    """The same losses, all by an offset: the recursion would take them for smaller ones, and prove
-    a claim that is false. And a law on a grid of its own, which it would take for the others'."""
+    """All losses are moved by an offset, which the recursion would take for smaller losses, and
+    prove a claim that is false; or one law has a grid of its own, which it would take for the
+    others'."""
     by_offset = copy.deepcopy(made("laplace"))
     for entry in by_offset["upper"]["game"]["cells"]:
         law = entry["law"]
@@ -794,7 +799,7 @@ def test_hours_are_not_spent(certificate, tmp_path):
 
 @pytest.mark.parametrize("far", [10**9, -(10**9)])
 def test_losses_that_lead_far_away_are_too_large(far, tmp_path):
-    """Few of them, next to each other: their sizes alone would do."""
+    """The losses are few and next to each other: their sizes alone are too large."""
     data = copy.deepcopy(made("laplace"))
     for entry in data["upper"]["game"]["cells"]:
         entry["law"]["indices"] = [index + far for index in entry["law"]["indices"]]

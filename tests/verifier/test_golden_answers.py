@@ -1,5 +1,5 @@
-"""The golden answers, and one of every theorem and attack, proved again from their certificates
-alone."""
+"""The golden answers, and one answer of every theorem and attack, are proved again from their
+certificates alone."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ LONG = {
         dpsub.Wor(200), 10_000, asked(4, steps=100, adjacency="zero_out", quick=False)
     ),
 }
-"""What takes some ten seconds or more each."""
+"""Questions that take some ten seconds or more each."""
 MARKS = {
     # some seconds each; their theorems are proved again for the shorter questions beside them
     **dict.fromkeys(
@@ -288,7 +288,7 @@ def test_every_theorem_and_attack_is_proved_again(name: str, tmp_path: Path) -> 
 def test_upper_ends_of_large_chains_are_proved_again(
     sampler: Any, steps: int, tmp_path: Path
 ) -> None:
-    """Of records set to 0; the laws of their attacks have too many points."""
+    """The chains have records set to 0; the laws of their attacks have too many points."""
     question = asked(4, steps=steps, adjacency="zero_out", quick=True, effort=None)
     certificate = dpsub.account(sampler, 10_000, **question).certificate()
     certificate["claim"]["lower"] = None
@@ -303,7 +303,7 @@ FEW = [
     for setting in game.SETTINGS
     if setting[0] <= 1000 and setting[3] <= 100
 ]
-"""What is proved again within seconds; all of them are `slow`."""
+"""Settings that are proved again within seconds; all of them are `slow`."""
 
 
 def check_wor(setting: tuple[int, int, float, int], delta: float, folder: Path) -> None:
@@ -370,7 +370,7 @@ def test_all_golden_commands_are_proved_again(command: str, tmp_path: Path) -> N
 
 
 def test_a_golden_answer_that_claims_more_is_refuted(tmp_path: Path) -> None:
-    """Else the tests above could not fail."""
+    """A golden answer that claims more is refuted; else the tests above could not fail."""
     question = KINDS["poisson, substitute"]
     certificate = dpsub.account(question.sampler, question.n, **question.asked).certificate()
     certificate["claim"]["upper"] *= 0.9999

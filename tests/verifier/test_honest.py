@@ -18,7 +18,7 @@ TOO_LARGE = "not covered: too large: "
 
 
 def check_honest(seeds: range, folder: Path) -> int:
-    """Proves the answers of these questions again; how many there are."""
+    """Prove the answers of these questions again, and return how many there are."""
     proved = 0
     for seed in seeds:
         asked = question(seed)

@@ -1,4 +1,4 @@
-"""Laws of the verifier: their profile at kinks, what is missing, composition and charges, against
+"""Laws of the verifier: their profile at kinks, missing mass, composition and charges, against
 brute force."""
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ def precision():
 
 
 def atoms(law):
-    """Losses and masses, that at infinity with them."""
+    """Return losses and masses, that at infinity with them."""
     finite = [
         (law.offset + i * law.step, mass) for i, mass in zip(law.indices, law.masses, strict=True)
     ]
@@ -42,7 +42,7 @@ def profile(pairs, loss):
 
 
 def test_domination_is_looked_at_where_it_is_tightest():
-    """Against a law's own profile nothing is missing; against one that is larger at one kink, as
+    """Nothing is missing against a law's own profile; against one that is larger at one kink, as
     much as there."""
 
     def own(loss, order, enough):
@@ -60,7 +60,7 @@ def test_domination_is_looked_at_where_it_is_tightest():
 
 
 def test_a_bound_that_is_no_number_counts_as_none():
-    """0/0 in a ball, at one kink: the kinks after it do not undo that."""
+    """The bound is 0/0 in a ball at one kink: the kinks after it do not undo that."""
     nothing = ZERO / ZERO
     assert nothing.is_nan()
 
@@ -91,7 +91,7 @@ def test_composition_by_enumeration(epsilon, upper):
 
 
 def test_laws_of_two_grids_are_not_composed():
-    """The losses of one would count as if they were on the grid of the other."""
+    """The losses of one law would count as if they were on the grid of the other."""
     finer = replace(OTHER, step=OTHER.step / 2)
     with pytest.raises(Refuted, match="one grid step"):
         composed_profile([(SMALL, 1), (finer, 1)], ONE, CUT, True)
@@ -99,7 +99,7 @@ def test_laws_of_two_grids_are_not_composed():
 
 @pytest.mark.parametrize("upper", [True, False])
 def test_what_is_too_large_is_counted_and_not_composed(upper, monkeypatch):
-    """With the numbers: of points, and of operations."""
+    """The message has the numbers: of points, and of operations."""
     monkeypatch.setattr("law.LONGEST", 20)
     with pytest.raises(NotCovered, match=r"too large: \d+ places .* composed, of at most 20"):
         composed_profile([(SMALL, 8)], ONE, ZERO, upper)
@@ -114,7 +114,7 @@ def test_what_is_too_large_is_counted_and_not_composed(upper, monkeypatch):
 
 
 def test_wide_laws_do_not_stand_in_memory_together(monkeypatch):
-    """A file of some kilobytes may hold thousands of them, of a hundred megabytes each."""
+    """A file of some kilobytes may hold thousands of wide laws, of a hundred megabytes each."""
     monkeypatch.setattr("law.LONGEST", 1000)
     wide, read = Law(0.25, 0.0, [0, 600], [arb(0.5), arb(0.5)], 0.0), []
     monkeypatch.setattr("law.power", lambda *given: read.append(given) or power(*given))
@@ -124,7 +124,7 @@ def test_wide_laws_do_not_stand_in_memory_together(monkeypatch):
 
 
 def test_what_is_cut_off_is_charged():
-    """Upper ends rise and lower ends fall, by no more than a few times what is cut."""
+    """Upper ends rise and lower ends fall, by no more than a few times the mass that is cut."""
     exact = composed_profile([(SMALL, 40)], arb(2.0), CUT, True)
     for cut in (1e-12, 1e-6):
         above = composed_profile([(SMALL, 40)], arb(2.0), arb(cut), True)
@@ -135,8 +135,8 @@ def test_what_is_cut_off_is_charged():
 
 @pytest.mark.parametrize("upper", [True, False])
 def test_rare_ends_of_one_law_are_charged_too(upper):
-    """To infinity what is cut on the right, and to the first loss that is kept what is cut on the
-    left; or nowhere."""
+    """Mass cut on the right is charged to infinity, and mass cut on the left to the first loss that
+    is kept; for a lower end it is dropped."""
     rare = arb(1) / 1024
     law = Law(1.0, 0.0, [-5, 0, 5], [rare, arb(0.5), rare], 0.0)
     kept, low = (
@@ -151,7 +151,7 @@ def test_rare_ends_of_one_law_are_charged_too(upper):
 
 
 def test_mass_at_infinity_is_attained_or_charged():
-    """By an event that the other law does not have; whatever the other lines are."""
+    """It is attained by an event that the other law does not have, whatever the other lines are."""
     law = Law(1.0, 0.0, [0], [arb(0.5)], 0.125)
     missing = shortfall_below(law, lambda T, S: S)
     assert missing == 0.125
@@ -209,8 +209,8 @@ def test_half_lines_follow_the_trade_off_curve(laplace):
 
 
 def test_cells_of_outputs_are_attained_and_no_more():
-    """The law of grouped outputs is; with mass added, more than rounding losses down left free, it
-    is not."""
+    """The law of grouped outputs is attained; with mass added, more than rounding losses down left
+    free, it is not."""
     q, s = 0.25, 1.0
     P, Q = {Fraction(0): ONE - q, Fraction(1): arb(q)}, {Fraction(0): ONE}
     curve = Curve(Sums(P, ZERO), Sums(Q, ZERO), arb(s), Noise(False), arb(10) ** -40)
@@ -232,8 +232,7 @@ def test_cells_of_outputs_are_attained_and_no_more():
 
 
 def test_rare_values_are_left_out_to_the_safe_side():
-    """What is dropped from P lowers events, and what is dropped from Q counts as if it were in
-    them."""
+    """Mass dropped from P lowers events, and mass dropped from Q counts as if it were in them."""
     rare = arb(10) ** -12
     P = {Fraction(0): ONE - rare, Fraction(5): rare}
     Q = {Fraction(0): ONE - rare, Fraction(-5): rare}

@@ -45,7 +45,7 @@ def certificate(request, tmp_path_factory):
 
 
 def heaviest(law):
-    """The mass right of loss 0 that matters most."""
+    """Return the index of the mass right of loss 0 that matters most."""
     places = [i for i, index in enumerate(law["indices"]) if index * law["step"] > 0.3]
     return max(places, key=lambda i: law["masses"][i])
 
@@ -104,7 +104,7 @@ def other_theorem(data):
 
 
 def one_direction(data):
-    """Only for a relation with two."""
+    """Leave out a direction, under a relation with two."""
     data["upper"]["backward"] = None
     data["question"]["adjacency"] = "zero_out"
 
@@ -143,7 +143,7 @@ def test_the_certificate_itself_is_verified(certificate, tmp_path):
 
 @pytest.mark.parametrize(("end", "mutate"), MUTATIONS)
 def test_one_wrong_entry_is_refuted(certificate, end, mutate, tmp_path):
-    """By the end that it is an entry of, without the help of the other one."""
+    """The end with the wrong entry is refuted, without the help of the other one."""
     data = copy.deepcopy(certificate)
     data["claim"]["lower" if end == "upper" else "upper"] = None
     mutate(data)
@@ -211,7 +211,8 @@ UNITS = {
 
 @pytest.mark.parametrize("name", few(UNITS))
 def test_a_unit_of_another_size_is_refuted(name, tmp_path):
-    """More records than those of the proof, fewer than those of the attack, another theorem."""
+    """The unit has more records than that of the proof, or fewer than that of the attack, or
+    another theorem."""
     sampler, n, adjacency, other = UNITS[name]
     group = (2, 1) if name == "mixed" else 2
     asked = {"noise_multiplier": 1.0, "steps": 2, "epsilon": 1.0, "adjacency": adjacency}

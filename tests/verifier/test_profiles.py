@@ -46,7 +46,7 @@ def order(loss):
 
 
 def divergence(P, Q, loss, density=stats.norm.pdf):
-    """H_a of two mixtures, given as (weight, centre), by the trapezoidal rule."""
+    """Return H_a of two mixtures, given as (weight, centre), by the trapezoidal rule."""
     p, q = (sum(float(w) * density(T - float(x)) for w, x in mixture) for mixture in (P, Q))
     return np.trapezoid(np.maximum(p - np.exp(loss) * q, 0), T)
 
@@ -119,7 +119,8 @@ def bounds_of_47(stages, n, s):
 
 @pytest.mark.parametrize("loss", (0.0, 0.01, 0.3))
 def test_several_draws_of_one_stage_are_attained(loss):
-    """As far as all charges are above 0 the bound is what fillers at -1 attain, and never less."""
+    """The bound equals the value that fillers at -1 attain where all charges are above 0, and it is
+    never less."""
     n, m, s = 6, 3, 1.5
     p = stats.binom.pmf(range(m + 1), m, 1 / n)
     near, far = ([(w, k * hits / s) for hits, w in enumerate(p)] for k in (1, 2))
@@ -148,8 +149,8 @@ CHAINS = [
 
 @pytest.mark.parametrize(("stages", "n"), few([row[1:] for row in CHAINS], most=3))
 def test_no_data_sets_lie_above_theorem_47(stages, n):
-    """Whatever the place of the fillers; and the bound of the other program, whose charges are its
-    own."""
+    """Fillers lie at several places; the bound is also compared with that of the package, whose
+    charges are its own."""
     s = 1.25
     forward, backward = bounds_of_47(stages, n, s)
     counts = [float(p) for p in chain_counts(stages, n, 1, NEGLIGIBLE).probabilities]
@@ -182,7 +183,7 @@ def test_charges_of_theorem_47_use_up_their_budget():
 
 
 def group_supremum(p, s, loss):
-    """h_p of Theorem 4, on a fine grid of c."""
+    """Return h_p of Theorem 4, on a fine grid of c."""
     a, c = np.exp(loss), np.linspace(-15, 35, 400_001) * s
     total = p[0] * (1 - a) * stats.norm.sf(c / s)
     for hits in range(1, len(p)):
@@ -217,7 +218,7 @@ def test_the_group_lemma_is_no_sharper_than_asked():
 
 
 def test_chains_of_stages():
-    """Theorem 6 for two stages with replacement, its sum written out."""
+    """Theorem 6 for two stages with replacement is compared with its sum, written out."""
     n, b, m, s, loss = 6, 3, 2, 1.0, 0.3
     stages = stages_of({"name": "must_ww", "b": b, "m": m})
     eta = 1 - (1 - 1 / n) ** b
@@ -236,7 +237,7 @@ def test_chains_of_stages():
 
 
 def test_counts_by_enumeration():
-    """All samples of a chain of three stages, counted."""
+    """All samples of a chain of three stages are counted."""
     n, sizes = 3, (2, 3, 2)
     stages = [Stage("with", sizes[0]), Stage("with", sizes[1]), Stage("with", sizes[2])]
     law = {1: Fraction(1)}  # how many of the current slots hold the record; at first one of n
@@ -256,7 +257,7 @@ def test_counts_by_enumeration():
 
 @pytest.mark.parametrize("negligible", [1e-2, 1e-6])
 def test_numbers_that_are_left_out_are_counted_as_such(negligible):
-    """Of one stage, and of all stages of a chain."""
+    """Numbers are left out of one stage, and of all stages of a chain."""
     stages = [Stage("with", 9), Stage("with", 7), Stage("with", 12)]
     for counts in (
         binomial(30, Fraction(1, 4), arb(negligible)),
@@ -268,7 +269,7 @@ def test_numbers_that_are_left_out_are_counted_as_such(negligible):
 
 
 def test_numbers_that_are_left_out_are_a_branch():
-    """Of the sharp bound and of the cheap one, whatever the lifted order is."""
+    """They are a branch of the sharp bound and of the cheap one, whatever the lifted order is."""
     stages, coarse = [Stage("with", 9), Stage("with", 7)], arb("0.001")
     left_out = binomial(9, Fraction(1, 6), coarse).rest
     assert left_out > 0 and revealed(stages, 6, 1, arb(1), coarse).rest == left_out
@@ -343,8 +344,8 @@ def case_of(sampler, group, adjacency, n=None, *, is_laplace=False):
     ],
 )
 def test_groups_drawn_by_coins(group, adjacency, added, removed):
-    """The pair is the sum of what is there alone on D against that on D'; both orders of it, where
-    they are unlike."""
+    """The pair is the sum of the records that D alone has against the sum of those that D' alone
+    has; both orders of it, where they are unlike."""
     rate = Fraction(1, 4)
     case = case_of({"name": "poisson", "rate": 0.25}, group, adjacency)
     bounds = drawn_by_coins(case, rate)

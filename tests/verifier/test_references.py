@@ -35,7 +35,7 @@ def order_of(loss):
 
 
 def composed():
-    """Two laws of SMALL and one of OTHER, by enumeration."""
+    """Return the product of two laws of SMALL and one of OTHER, by enumeration."""
     outcomes = itertools.product(atoms(SMALL), atoms(SMALL), atoms(OTHER))
     return [(sum(x for x, _ in each), math.prod(m for _, m in each)) for each in outcomes]
 
@@ -63,8 +63,8 @@ def test_the_best_split_by_a_search_over_all(loss):
 
 
 def two_of_three(v, s):
-    """The density of the outputs of three steps of which a record at v is in two, all others at 0,
-    on a grid."""
+    """Return the density of the outputs of three steps, with a record at v in two of them and all
+    others at 0, on a grid."""
     t = np.linspace(-1 - 6 * s, 1 + 6 * s, 60)
     laws = [norm.pdf(t, mean, s) for mean in (0.0, v)]
     total = 0.0
@@ -135,7 +135,7 @@ def test_the_certificate_itself_is_verified(certificate, tmp_path):
 
 
 def lighter(law, share=0.9):
-    """Less mass at the largest losses that count."""
+    """Lower the mass at the largest losses that count."""
     above = [i for i, index in enumerate(law["indices"]) if index > 0]
     heaviest = max(above, key=lambda i: law["masses"][i])
     law["masses"][heaviest] *= share
@@ -146,7 +146,7 @@ def less_mass(data):
 
 
 def less_mass_in_a_block(data):
-    """Its shortfall is charged, and makes the profile too large."""
+    """Lower the mass in a block: its shortfall is charged, and makes the profile too large."""
     lighter(rows(data)[0]["law"])
 
 

@@ -34,7 +34,7 @@ from tests.unit.test_hidden_step import FILLERS, ORDERS, orders_of_three, sets_o
 from tests.verifier.proving import only_part, only_release, proved_again, upper_end_of
 
 KINDS = [(1, 1), (2, 1), (1, 2)]
-"""f and g of Lemma 60, in units of d: `substitute`, and both orders under `zero_out`."""
+"""Numbers f and g of Lemma 60, in units of d: `substitute`, and both orders under `zero_out`."""
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def precision():
 
 
 def values_of(a, d, f, g, t):
-    """The positive and the negative part of Z at the places t of a normal variable."""
+    """Return the positive and the negative part of Z at the places t of a normal variable."""
 
     def e(u):
         return np.exp(u * t - u * u / 2)
@@ -68,7 +68,7 @@ def test_the_worst_difference(f, g):
 
 
 def brute(a, d, f, g, k):
-    """E ((Z_1 + ... + Z_k)/k)_+, k = 1 or 2, by the trapezoidal rule."""
+    """Return E ((Z_1 + ... + Z_k)/k)_+, k = 1 or 2, by the trapezoidal rule."""
     t = np.linspace(-8, 10, 500)
     density = stats.norm.pdf(t) * (t[1] - t[0])
     up, down = values_of(a, d, f, g, t)
@@ -131,7 +131,7 @@ def test_a_leak_of_half_the_distance_is_caught():
 
 @pytest.mark.parametrize("adjacency", ["substitute", "zero_out"])
 def test_three_steps_of_one_record_each(adjacency):
-    """No fillers, fixed or chosen from the past, exceed what is proved for k = 1 and 2."""
+    """No fillers, fixed or chosen from the past, exceed the bound for k = 1 and 2."""
     s = 4.0
     other = -1.0 if adjacency == "substitute" else 0.0
     tau = gaussian(Order(ZERO), 2 * arb(2).sqrt() / s)
@@ -153,7 +153,7 @@ def test_three_steps_of_one_record_each(adjacency):
 
 
 def allocated(k, s):
-    """The laws of 1 of k steps, as a certificate holds them."""
+    """Return the laws of 1 of k steps, in the form of a certificate."""
     asked = {"noise_multiplier": s, "delta": 1e-3, "adjacency": "substitute"}
     found = dpsub.account(dpsub.RandomAllocation(k), **asked, quick=True).certificate()
     return found["upper"]["forward"][0]["revealed"]
@@ -168,8 +168,8 @@ def reference_of(k, T, s, adjacency):
 
 @pytest.mark.parametrize("adjacency", few(["substitute", "zero_out"]))
 def test_another_record_stands_in(adjacency):
-    """No fillers tell more of three steps than Theorem 49 allows, of which the two profiles are
-    about those of the package."""
+    """No fillers tell more of three steps than Theorem 49 allows; its two profiles are about those
+    of the package."""
     s, k = 4.0, 2
     reference = reference_of(k, 3, s, adjacency)
     bounds = [float(reference.bound(Order(arb(a) - 1))) for a in ORDERS]
@@ -249,7 +249,7 @@ def shuffled(adjacency):
 
 @pytest.mark.parametrize("adjacency", ["substitute", "zero_out"])
 def test_what_a_hidden_step_tells_is_added(adjacency, monkeypatch):
-    """h tau, (1 + a) times, to the bound by the mean."""
+    """The addition is h tau, (1 + a) times, to the bound by the mean."""
     bounds = []
     for charged in (0.0, 0.01):
         monkeypatch.setattr("shuffling.charge", lambda s, T, k, charged=charged: arb(charged))
@@ -264,7 +264,7 @@ def test_what_a_hidden_step_tells_is_added(adjacency, monkeypatch):
 
 
 def test_the_larger_one_of_both_orders_counts(monkeypatch):
-    """Under zero_out, where the record and what it is told apart from have other lengths."""
+    """The orders differ under zero_out, where the record and its counterpart have other lengths."""
     assert {
         (law.f, law.g) for law in differences(shuffled("zero_out").release, "zero_out", ONE)
     } == {
@@ -316,7 +316,7 @@ def less_noise(data):
 
 
 def fewer_steps(data):
-    """Records in steps of twice the size, as many epochs."""
+    """Put records in steps of twice the size, as many epochs."""
     release = only_release(data)
     m, n, steps = release["sampler"]["m"], release["n"], release["steps"]
     release["sampler"]["m"] = 2 * m
@@ -457,7 +457,7 @@ def two_references_composed(data):
 
 
 def one_that_is_closer(data):
-    """What a record at 0 is from another one, for a record that is not."""
+    """Exchange the laws of a record at 0 and of one that is not."""
     reference = only_reference(data)
     far, near = (reference["record"], reference.get("empty"))
     reference["record"] = near or allocated(reference["steps"], 1.3)

@@ -1,4 +1,5 @@
-"""The verifier states what it verified, and can be asked for it."""
+"""The verifier states the question that it verified, and can be asked whether it is the expected
+one."""
 
 from __future__ import annotations
 
@@ -181,7 +182,8 @@ def test_records_that_are_dropped_are_a_word(drops: bool, tmp_path: Path) -> Non
 
 
 def test_every_option_of_the_command_is_known(written: Path) -> None:
-    """But sizes of other samplers, and files that define one: no certificate is about these."""
+    """Options are known but for sizes of other samplers, and files that define one: no certificate
+    is about these."""
     aside = {
         "help",
         "load",
@@ -218,7 +220,7 @@ def test_sizes_are_read_as_the_command_reads_them(words: str, tmp_path: Path) ->
 
 
 def test_sizes_that_follow_from_others_are_read() -> None:
-    """A rate from an expected size, and steps from the records of one."""
+    """The sizes are a rate from an expected size, and steps from the records of one."""
     assert question_of(f"poisson --n 8 --m 2 {REST}")["sampler"]["rate"] == 0.25
     cyclic = question_of(f"cyclic_poisson --n 8 --m 1 --cycle 2 {REST}")["sampler"]
     assert cyclic == {"name": "cyclic_poisson", "rate": 0.25, "cycle": 2}
@@ -265,7 +267,7 @@ def test_the_answer_is_expected(written: Path, capsys: pytest.CaptureFixture[str
 def test_an_answer_names_its_certificate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One of another question, whose ends are better, is refused."""
+    """The certificate of another question, whose ends are better, is refused."""
     files = [tmp_path / "one.json", tmp_path / "other.json"]
     texts = []
     for file, noise in zip(files, ("1.5", "1.6"), strict=True):
@@ -307,7 +309,7 @@ def test_a_terminal_without_letters_is_enough(written: Path, tmp_path: Path) -> 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_verdict_that_nobody_can_read_is_none(written: Path, unbuffered: str) -> None:
-    """Its status is none of those of a verdict, and least of all `refuted`, as a traceback's is."""
+    """The status is none of those of a verdict, and least of all `refuted`, as a traceback's is."""
     words = [sys.executable, str(ROOT / "verifier"), str(written)]
     environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with FULL.open("w") as full:
@@ -323,14 +325,14 @@ def test_a_verdict_that_nobody_can_read_is_none(written: Path, unbuffered: str) 
 
 @pytest.mark.parametrize("words", [[], ["--expected", "wor"], ["c.json", "--expect"]])
 def test_a_mistyped_command_is_no_verdict(words: list[str]) -> None:
-    """Least of all `not readable`, which is about a file."""
+    """The status is least of all `not readable`, which is about a file."""
     done = run(str(ROOT / "verifier"), *words)
     assert done.returncode == 5 and done.stdout == ""
     assert "error: " in done.stderr and "Traceback" not in done.stderr
 
 
 def test_where_it_is_installed_it_is_a_package(written: Path, tmp_path: Path) -> None:
-    """As pyproject.toml has it: the folder, by the name of a package."""
+    """The package is the folder, by the name that pyproject.toml gives it."""
     declared = (ROOT / "verifier" / "pyproject.toml").read_text()
     assert 'package-dir = { dpsub_verifier = "." }' in declared
     assert 'dpsub-verify = "dpsub_verifier.__main__:main"' in declared
@@ -341,7 +343,7 @@ def test_where_it_is_installed_it_is_a_package(written: Path, tmp_path: Path) ->
 
 
 def test_an_answer_has_the_ends_of_its_certificate() -> None:
-    """What `--expect` takes for the same."""
+    """The ends are the same in the sense of `--expect`."""
     answer = dpsub.account(dpsub.Wor(2), 5, noise_multiplier=1.5, delta=0.05, quick=True)
     claim = answer.certificate()["claim"]
     assert claim["upper"] <= answer.upper * (1 + 1e-8)

@@ -133,7 +133,7 @@ def test_whole_numbers_enclose_products():
 
 
 def brute_moments(t, k, s, n):
-    """E_Q[L^n; T] by all n-tuples of subsets."""
+    """Return E_Q[L^n; T] by all n-tuples of subsets."""
     subsets = list(itertools.combinations(range(t), k))
     laws = [math.exp(i * (i - 1) / (2 * s * s)) * cells(i / s) for i in range(n + 1)]
     total = np.zeros(t * len(EDGES) + 1)
@@ -163,7 +163,8 @@ def test_moments_by_enumeration(t, k, orders):
 
 
 def test_polynomials_bound_the_divergence():
-    """Against the divergences of simulated outputs, and close to them where T tells much of L."""
+    """The bounds are compared with the divergences of simulated outputs, and are close to them
+    where T tells much of L."""
     t, k, s = 9, 2, 1.5
     # where ln(1 + X/8) passes half-way points of a grid
     edges = s * np.log(8 * np.expm1((np.arange(120) + 0.5) * 0.02)) + 1 / (2 * s)
@@ -186,7 +187,8 @@ def test_polynomials_bound_the_divergence():
 
 
 def test_polynomials_lie_above_what_they_bound(monkeypatch):
-    """One value of the sum, at which the ratio has any law on a few points."""
+    """The polynomials are tried at one value of the sum, at which the ratio has any law on a few
+    points."""
     generator = np.random.default_rng(72)
 
     def beaten():
@@ -216,7 +218,7 @@ def test_polynomials_lie_above_what_they_bound(monkeypatch):
 
 
 def test_the_least_of_two_bounds_is_taken_to_its_chords():
-    """Where one bound takes over from another the law may be below both, and is still above the
+    """The law may be below both bounds where one takes over from the other, and is still above the
     chord."""
     rows = [
         (arb(a), arb(F), arb(m)) for a, F, m in ((0, 1, 0), (1, 0.5, 0), (2, 0.3, 0.1), (3, 0.1, 0))
@@ -255,7 +257,8 @@ def changed(certificate, place, change):
 
 
 def test_an_epoch_is_cut_into_blocks_by_one_theorem(certificates):
-    """Else a part might count as a block of the one, and be proved as a block of the other."""
+    """Otherwise a part might count as a block of one theorem, and be proved as a block of the
+    other."""
     certificate = certificates["moments"]
     claim = claim_of(read_question(certificate["question"]), 1.0)
     (release,) = claim.releases
@@ -374,7 +377,7 @@ def test_moments_given_a_sum_are_proved_again(certificates, tmp_path):
 
 
 def test_a_sum_is_attained_in_its_own_direction(certificates, tmp_path):
-    """The law of one direction is no law of the other one, P and Q being unlike."""
+    """The law of one direction is no law of the other one, as P and Q are unlike."""
     certificate = copy.deepcopy(certificates["moments"])
     certificate["claim"]["upper"] = None
     assert certificate["lower"]["direction"] == "forward"
@@ -450,7 +453,7 @@ def test_mutations_are_refuted(name, place, change, certificates, tmp_path):
 
 @pytest.mark.thorough
 def test_sums_are_chosen_freely(certificates, tmp_path):
-    """Other edges, cells and orders prove what they prove: a little less, or as much."""
+    """Other edges, cells and orders prove a little less, or as much."""
     certificate = copy.deepcopy(certificates["moments"])
     certificate["claim"]["lower"] = None
     block = certificate["upper"]["blocks"][0]

@@ -20,7 +20,7 @@ class Measured:
 
 @pytest.fixture(scope="session")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    """A tiny run that went through undisturbed on two cores."""
+    """Return a tiny run that went through undisturbed on two cores."""
     folder, started = tmp_path_factory.mktemp("finished"), time.monotonic()
     status, output = runs.run(folder)
     assert status == 0, output
@@ -29,5 +29,5 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
 
 @pytest.fixture(scope="session")
 def finished(measured: Measured) -> Path:
-    """Folder of a tiny run that went through undisturbed on two cores."""
+    """Return the folder of a tiny run that went through undisturbed on two cores."""
     return measured.folder

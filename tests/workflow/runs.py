@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 TINY = HERE / "tiny.yaml"
 EXAMPLE = "src/dpsub/papers/example"
-"""Where the example paper stands in a copy of the project."""
+"""Place of the example paper in a copy of the project."""
 PARTS = (
     "CITATION.cff",
     "Makefile",
@@ -33,11 +33,12 @@ PARTS = (
     "src",
     "workflow",
 )
-"""What of the project a run needs."""
+"""Files and folders of the project that a run needs."""
 RESULTS = "results-tiny"
 PATIENCE = 300  # seconds after which a run counts as hung
 OPTIONS = ("--nolock", "--workflow-profile", str(ROOT / "workflow/profiles/default"))
-"""Of the Makefile's call, and the profile that a call from the project's top finds by itself."""
+"""Options of the Makefile's call, and the profile that a call from the project's top finds by
+itself."""
 
 
 def project_in(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Sweeps of the example paper's experiments, as files hold them."""
+"""Sweeps of the example paper's experiments, in the form of their files."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ module dpsub:
 
 use rule * from dpsub
 """
-"""As `snakedeploy deploy-workflow` 0.17.1 writes it."""
+"""Snakefile in the form that `snakedeploy deploy-workflow` 0.17.1 writes."""
 CONDA = Path(__file__).parent / "conda/bin"
 PACKAGES = sysconfig.get_path("purelib")
 
@@ -61,7 +61,8 @@ def needed(name: str, known: dict[str, importlib.metadata.Distribution]) -> None
 
 @pytest.fixture(scope="module")
 def snakemake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with Snakemake and Pygments, for its report, what they require, and no more."""
+    """Return a Python with Snakemake and Pygments, for its report, their requirements, and no
+    more."""
     place = tmp_path_factory.mktemp("snakemake")
     venv.create(place, symlinks=True)
     (site,) = place.glob("lib/python3*/site-packages")
@@ -79,7 +80,7 @@ def snakemake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a user to whom the forge has this project, at the tag v0."""
+    """Return the environment of a user to whom the forge has this project, at the tag v0."""
     place = tmp_path_factory.mktemp("forge")
     project = copied(place / "project")
     shutil.copytree(runs.HERE / "example", project / runs.EXAMPLE)
@@ -105,7 +106,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def deployed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which there is what `snakedeploy` leaves, and the configuration of the tests."""
+    """Return a folder with the files that `snakedeploy` leaves, and the configuration of the
+    tests."""
     top = tmp_path_factory.mktemp("deployed")
     (top / "workflow").mkdir()
     (top / "workflow/Snakefile").write_text(SNAKEFILE, encoding="utf-8")

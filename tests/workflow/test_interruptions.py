@@ -24,13 +24,13 @@ from tests.workflow.runs import RESULTS
 
 SERIES = 2  # at most at a time, each in a folder and on a core of its own
 Blow = tuple[signal.Signals, bool, float]
-"""A signal, whether all processes of the run get it, and when: as a share of what the whole run
-takes."""
+"""A signal, whether all processes of the run get it, and its time, as a share of the whole
+run's."""
 
 
 def check_that_nothing_is_half_written(folder: Path, whole: dict[str, bytes]) -> None:
-    """Check that what has its final name is complete: the very bytes of the undisturbed run, where
-    these are fixed."""
+    """Check that each file under its final name is complete: the very bytes of the undisturbed run,
+    where these are fixed."""
     top = folder / RESULTS
     assert [name for name, content in runs.compared(folder).items() if content != whole[name]] == []
     for path in top.glob("records/**/*.parquet"):
@@ -55,8 +55,8 @@ def strike(process: subprocess.Popen[str], number: signal.Signals, everybody: bo
 
 
 def stopped(folder: Path, blow: Blow, seconds: float, whole: dict[str, bytes]) -> str | None:
-    """Start a run, stop it, check what it leaves, and return what was done; None if it was through
-    before."""
+    """Start a run, stop it, check the files it leaves, and return a line about it; None if it was
+    through before."""
     number, everybody, share = blow
     finished = runs.recorded(folder)
     process = runs.start(folder, cores=1)
@@ -98,8 +98,8 @@ def blows(count: int) -> list[Blow]:
 def go_on_to_the_end(
     folder: Path, dealt: list[Blow], seconds: float, whole: dict[str, bytes]
 ) -> list[str]:
-    """Stop and resume a run at all moments, anew when it is through, and let it end; return what
-    was done."""
+    """Stop and resume a run at all moments, start again when it is through, and let it end; return
+    the lines about the stops."""
     done: list[str] = []
     for turn, blow in enumerate(dealt):
         if (told := stopped(folder, blow, seconds, whole)) is None:

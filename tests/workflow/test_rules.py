@@ -13,7 +13,7 @@ from tests.workflow.runs import ROOT
 
 RULES = ROOT / "workflow/rules"
 BEHIND = "common.smk"
-"""What need not be read."""
+"""File of rules that need not be read."""
 
 
 def text_of(name: str) -> str:
@@ -38,7 +38,7 @@ def test_there_is_a_file_for_each_stage_and_all_run_experiments_alike() -> None:
 
 
 def listed(page: str) -> str:
-    """Return what a page says stands in a folder of results."""
+    """Return the files in a folder of results, as a page lists them."""
     text = (ROOT / page).read_text(encoding="utf-8")
     (found,) = re.findall(r"^```text\n(results/\n.*?)^```", text, re.M | re.S)
     return found

@@ -26,7 +26,7 @@ MADE = {
     "tables/example/walks.csv": "Where random walks end, on average",
     "figures/example/figure1.png": "One random walk, step by step, as every",
 }
-"""Captions of what a tiny run makes."""
+"""Captions of the artefacts of a tiny run."""
 
 
 @pytest.mark.thorough

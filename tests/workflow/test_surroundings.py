@@ -64,7 +64,7 @@ def project_in(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def abroad(tmp_path_factory: pytest.TempPathFactory) -> Abroad:
-    """A tiny run of a copy of the project, with everything odd at once."""
+    """Start a tiny run of a copy of the project, with everything odd at once."""
     top = tmp_path_factory.mktemp("abroad") / HOSTILE
     found = Abroad(project_in(top / "project"), top / "work", top / 'mein "Über".yaml')
     found.work.mkdir()
@@ -76,7 +76,7 @@ def abroad(tmp_path_factory: pytest.TempPathFactory) -> Abroad:
 
 
 def body(results: Path) -> str:
-    """Return the report up to what it says of the run."""
+    """Return the report up to its part about the run."""
     page = (results / "report/index.html").read_text(encoding="utf-8")
     content = page[page.index("<main") : page.index("</main>")]
     # A copy of the project has no commit to cite, and no date of one.

@@ -18,7 +18,7 @@ from tests.workflow.sweeps import LONG, MEANS, WALKS, written
 
 RESULTS = runs.RESULTS
 SEVERAL = LONG | {"replicates": 12}
-"""Some jobs of some seconds."""
+"""Settings of some jobs of some seconds."""
 
 
 def start(folder: Path, *blocks: dict, cores: int = 2, **keys: object) -> subprocess.Popen:
@@ -64,7 +64,7 @@ def finished(folder: Path) -> list[tuple[str, int]]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a sweep that went through undisturbed on one core."""
+    """Return the folder of a sweep that went through undisturbed on one core."""
     folder = tmp_path_factory.mktemp("whole")
     status, output = run(folder, SEVERAL, cores=1, job_minutes=0.3)
     assert status == 0, output

@@ -1,5 +1,5 @@
-"""The whole chain at its smallest, called as users of Snakemake call it: the same bytes however it
-is cut."""
+"""The whole chain at its smallest, called as users of Snakemake call it: the same bytes in however
+many pieces it is run."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ rule mine:
 
 @pytest.mark.thorough
 def test_it_is_a_module_of_another_workflow(finished: Path, tmp_path: Path) -> None:
-    """With a prefix, and a configuration of its own, from a folder in which nothing else is."""
+    """The module has a prefix, and a configuration of its own, in a folder with nothing else."""
     own = {
         "artefacts": ["example/means"],
         "results_dir": "tiny",

@@ -27,19 +27,20 @@ STAGES = {
     "build": (2, "#EEEEBB", "#A8A850"),
     "": (1, "#CCEEFF", "#66AACC"),
 }
-"""The first word of a rule says its stage: its first column, the colour of its boxes, that of its
-lines."""
+"""Stage of a rule, by the first word of its name: its first column, the colour of its boxes, that
+of its lines."""
 TARGETS = {"all", "default"}
-"""Rules that only gather files: without them and their lines the others are seen."""
+"""Rules that only gather files: they and their lines are left out, so that the others are seen."""
 GAP, HEIGHT, LETTER = 1.2, 0.5, 0.093
-"""Between columns, of a box with the space around it, and of a letter, in inches."""
+"""Distance between columns, height of a box with the space around it, and width of a letter, in
+inches."""
 
 Edge = tuple[str, str]
 
 
 def read(dot: str) -> tuple[list[str], list[Edge]]:
     """Return the rules of a graph in the language of Graphviz, and pairs of a rule and one that
-    reads its files; what follows from other pairs is left out."""
+    reads its files; pairs that follow from others are left out."""
     names = dict(re.findall(r'^\s*(\d+)\[label = "([^"]+)"', dot, re.MULTILINE))
     edges = [(names[a], names[b]) for a, b in re.findall(r"^\s*(\d+) -> (\d+)", dot, re.MULTILINE)]
     shown = sorted(set(names.values()) - TARGETS)

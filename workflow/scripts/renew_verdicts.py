@@ -1,5 +1,5 @@
-"""The page docs/verdicts.md, which counts verdicts, and the picture of the first pages;
-renew_pages.py writes them."""
+"""Renew the page docs/verdicts.md, which counts verdicts, and the picture of the first pages;
+renew_pages.py calls it."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def renewed(page: str, verdicts: pd.DataFrame) -> str:
 
 
 def tables(verdicts: pd.DataFrame) -> str:
-    """Return one section a paper: a line for each table, figure or list of claims that prints
-    numbers, and the sum."""
+    """Return one section for each paper: a line for each table, figure or list of claims that
+    prints numbers, and the sum."""
     every = judged(verdicts)
     by_paper = dict(iter(every.groupby("paper")))
     anchors = dict(
@@ -72,7 +72,7 @@ def tables(verdicts: pd.DataFrame) -> str:
     lines = ["", together(every)]
     for key, paper in papers().items():
         if key not in by_paper:
-            continue  # it prints nothing
+            continue  # a paper without printed numbers
         cells = by_paper[key]
         names = {str(name): part for name, part in cells.groupby("artefact", sort=False)}
         titles = {name: REGISTRY.get(f"{key}/{name}").title for name in names}
@@ -94,7 +94,7 @@ def tables(verdicts: pd.DataFrame) -> str:
 
 
 def judged(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a printed number: paper, artefact, overall verdict."""
+    """Return one row for each printed number: paper, artefact, overall verdict."""
     rows = [(*place[:2], verdict) for place, verdict in of_printed(papers(), verdicts).items()]
     cells = pd.DataFrame(rows, columns=["paper", "artefact", "verdict"])
     kinds = (cells["paper"] + "/" + cells["artefact"]).map(

@@ -1,5 +1,5 @@
-"""The pages of docs/found, what was found in each paper: from its found.md, its errata, and the
-cells that it cites.
+"""Write the pages of docs/found, which say what was found in each paper: from its found.md, its
+errata, and the cells that it cites.
 
 The found.md in the folder of a paper is a page in Markdown with placeholders (Jinja). Besides those
 of `dpsub.reproduce.report.prose` there is `picture`, a figure, `verdicts`, which counts how the
@@ -34,12 +34,12 @@ ROOT = Path(__file__).resolve().parents[2]
 FOUND = ROOT / "docs/found"
 MADE = "<!-- from here on made by workflow/scripts/renew_pages.py -->\n"
 SCALES, COLOURS = (2 / 3, 0.58, 0.5, 0.42, 0.35), (128, 64)
-"""Of a figure's pixels from side to side, and its numbers of colours: the first that take less than
-so many bytes."""
+"""Shares of a figure's width that its picture has, and numbers of colours: the first that take less
+than so many bytes are used."""
 BYTES = 60_000
 WEIGHTY = "Errors that change conclusions"
 PART = "part.md"
-"""In the folder of a paper that has pages below its own: their template."""
+"""Template of the pages below its own that a paper may have, in its folder."""
 
 
 def renew(verdicts: pd.DataFrame, results: Path | None = None) -> None:
@@ -109,7 +109,7 @@ def parts(paper: Paper, verdicts: pd.DataFrame) -> dict[str, str]:
 
 
 def tidy(page: str) -> str:
-    """Return a page without the empty lines that paragraphs of the report alone leave."""
+    """Return a page without the empty lines that paragraphs meant for the report alone leave."""
     return re.sub(r"\n{3,}", "\n\n", page).rstrip("\n") + "\n\n"
 
 
@@ -123,7 +123,7 @@ def prose(paper: Paper, verdicts: pd.DataFrame, tables: CellTables) -> Prose:
     def counted(artefact: str) -> str:
         counts = Counter(verdict for (_, name, *_), verdict in judged.items() if name == artefact)
         shown = sum(counts.pop(verdict, 0) for verdict in UNJUDGED.values())
-        # What is judged comes first.
+        # Judged artefacts come first.
         words = {
             verdict.replace("_", " "): count
             for verdict, count in sorted(
@@ -217,8 +217,8 @@ def failing(paper: Paper, verdicts: pd.DataFrame) -> str:
 
 
 def anchors(paper: Paper) -> dict[str, str]:
-    """Return where each erratum is told: those that change conclusions on this page, the others in
-    the list of all."""
+    """Return the place where each erratum is told: those that change conclusions on this page, the
+    others in the list of all."""
     text, found, chapter = (
         paper.errata.read_text(encoding="utf-8") if paper.errata.exists() else "",
         {},
@@ -248,7 +248,7 @@ def entries(paper: Paper) -> str:
 
 
 def commands(paper: Paper) -> str:
-    """Return what to type for each table and figure."""
+    """Return the commands for each table and figure."""
     made = made_of(paper)
     rows = "".join(f"| {escape_markdown(one.title)} | `{one.identifier}` |\n" for one in made)
     whole, asked = "`make reproduce` makes everything", made[0].identifier

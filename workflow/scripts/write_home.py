@@ -1,5 +1,5 @@
-"""The answers on docs/index.md: from the home.md of a paper and the cells that it cites;
-renew_pages.py writes them."""
+"""Write the answers on docs/index.md: from the home.md of a paper and the cells that it cites;
+renew_pages.py calls it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from dpsub.reproduce.verdicts import Tally, tally
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/index.md"
 TEMPLATE = "home.md"
-"""In the folder of a paper: its answers to the questions of the home page."""
+"""Name of the file in a paper's folder with its answers to the questions of the home page."""
 BEGIN = "<!-- answers: made by workflow/scripts/renew_pages.py -->\n"
 END = "<!-- end of answers -->"
 WRAPPED = TextWrapper(130, break_long_words=False, break_on_hyphens=False)
 (CURVES,) = PICTURES.glob("*.csv")
-"""The numbers of the picture that the page shows."""
+"""Numbers of the picture that the page shows."""
 
 
 def renew(verdicts: pd.DataFrame) -> None:
@@ -65,7 +65,7 @@ def prose(paper: Paper, verdicts: pd.DataFrame, tables: CellTables) -> Prose:
     found = write_found.prose(paper, verdicts, tables)
 
     def answer(artefact: str) -> str:
-        """Return what the judgement of a printed table says first, without its number."""
+        """Return the first sentence of the judgement of a printed table, without its number."""
         return write_found.judged(paper, verdicts)[artefact].answer.partition(": ")[2]
 
     found.more = {

@@ -34,8 +34,8 @@ MOST_STEPS = 10**9
 """Largest number of releases of one kind: what rounding adds to a composition grows with it."""
 
 Group = int | tuple[int, int]
-"""The records of one unit of privacy: g of them are added, removed, replaced or zeroed out at
-once; or, under add_remove, (g_plus, g_minus): g_plus are added and g_minus are removed."""
+"""Records of one unit of privacy: g of them are added, removed, replaced or zeroed out at once; or,
+under add_remove, (g_plus, g_minus): g_plus are added and g_minus are removed."""
 MOST_IN_GROUP = MOST_SLOTS
 """Largest group, to which probabilities of counts are certified."""
 
@@ -49,22 +49,22 @@ class MechanismKeywords(TypedDict, total=False):
 
 
 class CalibratedKeywords(MechanismKeywords, total=False):
-    """The same and how often, in steps or in epochs."""
+    """Keywords of the mechanism, and of how often it is used, in steps or in epochs."""
 
     steps: int | None
     epochs: float | None
 
 
 class ReleaseKeywords(CalibratedKeywords, total=False):
-    """The same with the noise: all that a sampler and a number of records lack to be a
-    `Release`."""
+    """Keywords of the mechanism, its use and its noise: all that a sampler and a number of records
+    lack to be a `Release`."""
 
     noise_multiplier: float | None
 
 
 @dataclass(frozen=True)
 class Release:
-    """A number of releases of one kind from samples: what all questions are about.
+    """A number of releases of one kind from samples: the subject of all questions.
 
     `account`, `curve`, `check`, `select`, `audit`, `calibrate` and the methods of `Ledger` take
     one, or the keywords that make one.
@@ -128,8 +128,8 @@ class Release:
         sample: str | None = None,
         **released: Unpack[MechanismKeywords],
     ) -> Release:
-        """Releases as callers describe them, whose steps may be given as epochs; or a release as it
-        is.
+        """Make a release as callers describe it, whose steps may be given as epochs; a release
+        stays as it is.
 
         Raises
         ------
@@ -154,7 +154,8 @@ class Release:
         noise_multiplier: float | None = None,
         **described: Unpack[MechanismKeywords],
     ) -> Release:
-        """As `of`, for releases whose number is searched for: one of them, or one epoch."""
+        """Make one release, or one epoch, for questions that search for their number; otherwise as
+        `of`."""
         if isinstance(sampler, Release):
             _check_described_once(sampler, n=n, noise_multiplier=noise_multiplier, **described)
             return dataclasses.replace(sampler, steps=sampler.steps // sampler.times)
@@ -169,8 +170,8 @@ class Release:
         n: int | None = None,
         **described: Unpack[CalibratedKeywords],
     ) -> Release:
-        """As `of`, for releases whose noise multiplier is searched for: 1 stands for it, also for
-        that of a release."""
+        """Make releases for questions that search for their noise multiplier; otherwise as `of`. A
+        multiplier of 1 stands for it, also in place of that of a release."""
         if isinstance(sampler, Release):
             _check_described_once(sampler, n=n, **described)
             return dataclasses.replace(sampler, noise_multiplier=1.0)
@@ -295,7 +296,7 @@ class Release:
 
 
 def described(sampler: Sampler | Schedule, n: int | None) -> str:
-    """The sampler with its sizes, as a reader expects it: WOR(n = 100, m = 10)."""
+    """Return the sampler with its sizes, as a reader expects it: WOR(n = 100, m = 10)."""
     parts = [] if n is None else [f"n = {n}"]
     for field in dataclasses.fields(sampler):  # type: ignore[arg-type]
         if field.name == "n" and n is not None:
@@ -319,7 +320,7 @@ def _exact(value: float) -> str:
 
 
 def group_text(group: Group) -> str:
-    """Say what one unit of privacy holds, where it is more than a record."""
+    """Return the unit of privacy in words, where it is more than a record."""
     if group == 1:
         return ""
     if isinstance(group, int):
@@ -328,7 +329,7 @@ def group_text(group: Group) -> str:
 
 
 def _check_described_once(release: Release, **given: Any) -> None:
-    """Raise ArgumentError for what is given next to a release that says it itself."""
+    """Raise ArgumentError for keywords next to a release that has them itself."""
     more = [name for name, value in given.items() if value is not None]
     if more:
         raise ArgumentError(
@@ -338,7 +339,7 @@ def _check_described_once(release: Release, **given: Any) -> None:
 
 
 def _checked(sampler: Any) -> Sampler | Schedule:
-    """A sampler or a schedule; ArgumentError, with the way out, if it is neither."""
+    """Return a sampler or a schedule; ArgumentError, with the way out, if it is neither."""
     if isinstance(sampler, Sampler | Schedule):
         return sampler
     kind = sampler if isinstance(sampler, type) else None
@@ -362,11 +363,13 @@ def _checked(sampler: Any) -> Sampler | Schedule:
 
 
 OF_OWN_MECHANISM = 1.0
-"""Noise multiplier of a release with a mechanism of one's own: of nothing, as its pair says all."""
+"""Noise multiplier of a release with a mechanism of one's own, which has none: its pair holds all
+noise."""
 
 
 def noise_of(mechanism: str | OwnMechanism | None, noise_multiplier: float | None) -> float:
-    """Noise multiplier that a caller gives; `OF_OWN_MECHANISM` for one that has its own noise.
+    """Return the noise multiplier that a caller gives; `OF_OWN_MECHANISM` for a mechanism with
+    noise of its own.
 
     Raises
     ------
@@ -388,8 +391,8 @@ def noise_of(mechanism: str | OwnMechanism | None, noise_multiplier: float | Non
 def steps_of(
     sampler: Sampler | Schedule, n: int | None, steps: int | None, epochs: float | None
 ) -> int:
-    """Number of steps that a caller gives as `steps`, or as `epochs`; by default one step, or one
-    epoch of a schedule.
+    """Return the number of steps that a caller gives as `steps`, or as `epochs`; by default one
+    step, or one epoch of a schedule.
 
     An epoch of a sampler has as many steps as read each record once on average, and the number of
     all steps is rounded up.
@@ -420,7 +423,7 @@ def steps_of(
 
 
 def _share_of_records(sampler: Sampler, n: int | None) -> float:
-    """Expected share of the records that one step reads, repeats counted."""
+    """Return the expected share of the records that one step reads, repeats counted."""
     if n is None:
         stages = sampler.stages if isinstance(sampler, StagedSampler) else ()
         if not stages or not all(isinstance(stage, PoissonStage) for stage in stages):
@@ -432,7 +435,7 @@ def _share_of_records(sampler: Sampler, n: int | None) -> float:
 
 
 def checked_group(group: Any) -> Group:
-    """The group in the form that all else takes: a number, or two, the larger one first.
+    """Return the group in its checked form: a number, or two, the larger one first.
 
     Data sets are compared in both orders, so that (g_plus, g_minus) and (g_minus, g_plus) are one
     question, and (g, 0) is g.
@@ -458,7 +461,7 @@ def checked_group(group: Any) -> Group:
 
 
 def as_plain(release: Release) -> dict[str, Any]:
-    """A release as JSON holds it: its fields, those of the sampler next to its name."""
+    """Return a release as in JSON: its fields, those of the sampler next to its name."""
     if isinstance(release.mechanism, OwnMechanism):
         raise UnsupportedError(
             f"{release.mechanism} is a mechanism of one's own, which no file holds; keep what "
@@ -467,7 +470,7 @@ def as_plain(release: Release) -> dict[str, Any]:
     fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
     sampler: Any = release.sampler
     parameters = {field.name: getattr(sampler, field.name) for field in dataclasses.fields(sampler)}
-    # files about single records do not name it, nor what is usual
+    # files about single records do not name it, nor usual values
     if fields["group"] == 1:
         del fields["group"]
     for holder, name in ((fields, "one_sided"), (parameters, "drop_last")):
@@ -479,7 +482,7 @@ def as_plain(release: Release) -> dict[str, Any]:
 
 
 def of_plain(entry: Any) -> Release:
-    """The release that `as_plain` wrote; ArgumentError where it is none."""
+    """Return the release that `as_plain` wrote; ArgumentError where it is none."""
     names = {field.name for field in dataclasses.fields(Release)}
     if isinstance(entry, Mapping):
         names -= {"group", "one_sided"} - set(entry)
@@ -519,8 +522,8 @@ def _stage(entry: Any) -> Stage:
 
 
 def _fields(what: str, entry: Any, names: Iterable[str]) -> dict[str, Any]:
-    """The entry, which must have these names and no other: a missing one might be the one that
-    counts."""
+    """Return the entry, which must have these names and no other: a missing one might be the one
+    that counts."""
     given = set(entry) if isinstance(entry, Mapping) else {repr(entry)}
     needed = set(names)
     if given != needed:

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 LONG = ("balle_enumeration",)
-"""Whose records take seconds."""
+"""Experiments whose records take seconds."""

@@ -44,7 +44,7 @@ def records() -> Frames:
 
 
 def verdicts(records: Frames) -> pd.DataFrame:
-    """Verdicts of the claims by row and variant."""
+    """Return the verdicts of the claims by row and variant."""
     values = REGISTRY.get("balle/claims")().values(records)
     return compare(
         published.load("balle", "claims", PAPER.folder.parent), values, ("claim",)
@@ -78,8 +78,8 @@ def test_every_claim_has_a_verdict_and_each_that_fails_an_erratum(records: Frame
 def changed(
     records: Frames, column: str, *, factor: float = 1, step: float = 0, **where: object
 ) -> Frames:
-    """Change a column where other ones have these values, in every experiment that has such
-    records."""
+    """Change a column in the rows where other columns have these values, in every experiment that
+    has such records."""
     found = {}
     for name, frame in records.items():
         if {column, *where} <= set(frame):

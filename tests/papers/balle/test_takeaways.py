@@ -10,8 +10,8 @@ from tests.papers.cells import cells, takeaways
 
 
 def test_statements_are_counted() -> None:
-    """By their verdicts, as everywhere: a statement that the paper's formula gives may be refuted
-    all the same."""
+    """Statements are counted by their verdicts, as everywhere: a statement that the paper's formula
+    gives may be refuted all the same."""
     rows = [
         ("B016", "holds", 1, 1.0, "proved", ""),
         ("B022", "holds", 0, 1.0, "fails", "BL3"),

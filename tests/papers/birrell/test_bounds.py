@@ -18,7 +18,7 @@ Q, SIGMA = 0.0024, 6.0
 
 
 def by_binomial(alpha: int, sigma: float, q: float) -> float:
-    """D_alpha of a record that is included with probability q, for whole orders."""
+    """Return D_alpha of a record that is included with probability q, for whole orders."""
     terms = (
         math.comb(alpha, k) * (1 - q) ** (alpha - k) * q**k * math.exp(2 * k * (k - 1) / sigma**2)
         for k in range(alpha + 1)

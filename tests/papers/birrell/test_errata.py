@@ -10,7 +10,7 @@ from dpsub.papers.birrell.evidence import SMALL_RATE, attained_over_poisson, lea
 
 
 def chi_square_of_fixed_size(noise: float, q: float) -> float:
-    """D_2 of (C, -C, ..., -C) against (-C, ..., -C) in closed form."""
+    """Return D_2 of (C, -C, ..., -C) against (-C, ..., -C) in closed form."""
     return math.log1p(q**2 * math.expm1(4 / noise**2))
 
 

@@ -8,4 +8,4 @@ LONG = (
     "brdp_sampling",
     "brdp_times",
 )
-"""Whose records take seconds."""
+"""Experiments whose records take seconds."""

@@ -102,7 +102,8 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Frames:
 
 
 def verdicts(records: Frames, **changes: dict[str, Any]) -> pd.DataFrame:
-    """Return what the claims get as stated, with the published settings and changes of them."""
+    """Return the verdicts of the claims as stated, with the published settings and changes of
+    them."""
     claims = REGISTRY.get("brdp/claims")()
     values = all_values(claims, records, settings.merge(CONFIG["experiments"], changes))
     return compare(printed_rows(claims), values, ("claim",), ("synthetic",)).query(

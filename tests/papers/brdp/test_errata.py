@@ -23,7 +23,7 @@ DELTA = 1e-5
 
 
 def recycled(kernel: GaussianKernel | LaplaceKernel, epsilon: float, bound: float) -> Recycled:
-    """A kernel at the rate of Algorithm 1, D = 1."""
+    """Return a kernel recycled at the rate of Algorithm 1, D = 1."""
     return Recycled.within(
         kernel, paper.algorithm1(kernel, epsilon, DELTA, -bound, bound, 1.0), bound, 1.0
     )
@@ -31,7 +31,7 @@ def recycled(kernel: GaussianKernel | LaplaceKernel, epsilon: float, bound: floa
 
 @pytest.fixture(scope="module")
 def gaussian() -> dict[float, Choice]:
-    """The paper's Gaussian recyclers at D = theta = 1, by epsilon."""
+    """Return the paper's Gaussian recyclers at D = theta = 1, by epsilon."""
     return {
         epsilon: paper.algorithm2(GaussianKernel, epsilon, DELTA, 1.0, 1.0)
         for epsilon in (1.0, 2.0, 3.0)
@@ -51,8 +51,8 @@ def test_br1_theorem_1_is_no_law_of_a_loss(gaussian: dict[float, Choice]) -> Non
     marks = (-40.0, -1.0, 0.0, 1.0, 2.0, 40.0)
 
     def shifted(low: float, high: float) -> float:
-        """Chance that the noise is in the interval, inside for the value and outside for its
-        neighbour."""
+        """Return the chance that the noise is in the interval, inside for the value and outside for
+        its neighbour."""
         return integrate.quad(lambda n: math.exp(law.log_density(n)), low, high)[0]
 
     assert (

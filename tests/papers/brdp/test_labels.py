@@ -1,4 +1,4 @@
-"""Names of this paper as they are shown."""
+"""Names of this paper in the form in which they are shown."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def statistics(query: Query, values: np.ndarray, size: int) -> np.ndarray:
-    """The statistic on every sample of `size` records."""
+    """Return the statistic on every sample of `size` records."""
     clipped = np.clip(values, 0, query.clip)
     sums = np.array(
         [clipped[list(chosen)].sum() for chosen in itertools.combinations(range(len(values)), size)]
@@ -85,7 +85,8 @@ LAWS = [
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("sd", [0.05, 1.0, 4.0, 60.0])
 def test_total_acceptance_is_the_integral_over_the_noise(law: Recycled, sd: float) -> None:
-    """The other way round: the density of N against the distribution function of E."""
+    """The acceptance is computed the other way round: the density of N against the distribution
+    function of E."""
 
     def integrand(n: float) -> float:
         chance = stats.norm.cdf((law.upper - n) / sd) - stats.norm.cdf((-law.upper - n) / sd)

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 LONG = ("bun_bounds",)
-"""Whose records take seconds."""
+"""Experiments whose records take seconds."""

@@ -1,4 +1,4 @@
 """Numbers in the texts of this paper's folder that are neither ours nor printed as such."""
 
 GIVEN = {"3.1", "4.3", "5.1", "5.2", "6.1"}
-"""Of theorems and a proposition."""
+"""Numbers of theorems and a proposition."""

@@ -7,9 +7,9 @@ from typing import Any
 SMALLER: dict[str, dict[str, Any]] = {
     "fair_comparison": {"replicates": 3},
 }
-"""Over workflow/smoke.yaml."""
+"""Settings over those of workflow/smoke.yaml."""
 LONG = (
     "fair_comparison",
     "fair_noise",
 )
-"""Whose records take seconds."""
+"""Experiments whose records take seconds."""

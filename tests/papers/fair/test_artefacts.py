@@ -70,8 +70,8 @@ Frames = Mapping[str, pd.DataFrame]
 
 
 def noise_by_rule(cell: Cell) -> Calibrated:
-    """What takes minutes to calibrate; the papers' pair asks for less noise, whose proof is three
-    times the target."""
+    """Stand-in for noise that takes minutes to calibrate; the papers' pair asks for less noise,
+    whose proof is three times the target."""
     if not cell.private:
         return Calibrated()
     share, proof = (1.0, 1.0) if cell.variant == "rigorous" else (0.6, 3.0)
@@ -92,8 +92,8 @@ def noise_by_rule(cell: Cell) -> Calibrated:
 
 
 def relations_by_rule(cell: Cell, *, several: bool) -> OtherRelations:
-    """Poisson's noise halves where a record is added or removed, that of the others stays; all
-    halve under zero_out."""
+    """Stand-in for noise under other relations: Poisson's halves where a record is added or
+    removed, that of the others stays; all halve under zero_out."""
     noise = noise_by_rule(replace(cell, variant="rigorous")).noise_multiplier
     share = 0.5 if cell.sampler == "poisson" else 1.0
     if len(cell.plan.stages) > 1:
@@ -144,7 +144,7 @@ def rigorous(records: Frames) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def tables(records: Frames, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., LookUp]:
-    """What makes the tables, with other records of the comparison."""
+    """Make the tables, with other records of the comparison."""
 
     def made(**changes: pd.DataFrame) -> LookUp:
         dirs = OutputDirs.under(tmp_path_factory.mktemp("fair"))

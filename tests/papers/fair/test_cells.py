@@ -1,4 +1,5 @@
-"""Cells of the fair comparison: what is refused, in which words, and what a grid stands for."""
+"""Cells of the fair comparison: which are refused, in which words, and which cells a grid stands
+for."""
 
 from __future__ import annotations
 

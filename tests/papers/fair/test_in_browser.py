@@ -1,4 +1,4 @@
-"""What the report of this study answers, in a real browser."""
+"""Answers of this study's report in a real browser."""
 
 from __future__ import annotations
 

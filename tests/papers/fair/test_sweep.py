@@ -1,4 +1,4 @@
-"""Sweeps: cells, jobs, what an addition leaves to be computed, and what becomes of the records."""
+"""Sweeps: cells, jobs, the work that an addition leaves, and the fate of the records."""
 
 from __future__ import annotations
 

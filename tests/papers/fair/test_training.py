@@ -1,4 +1,4 @@
-"""What is trained is what was accounted for: units of the noise, denominator, pairing, the
+"""Models are trained as the accountant assumes: units of the noise, denominator, pairing, the
 bootstrap's interval."""
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def standard_normals(cell: Cell, replicate: int) -> np.ndarray:
 
 
 def descended_by_loop(cell: Cell, data: SeedData, seed: int, multiplier: float) -> np.ndarray:
-    """The accountant's release, step by step: clip each record to C, sum over slots, add N(0, (s
-    C)^2), divide by m."""
+    """Train by the accountant's release, step by step: clip each record to C, sum over slots, add
+    N(0, (s C)^2), divide by m."""
     block, rows = batches_of(cell).drawn(seed, STREAMS), data.splits[seed].training
     beta = np.zeros(TASK.model.n_parameters)
     for t in range(cell.steps):
@@ -133,7 +133,8 @@ def test_samplers_and_targets_are_paired_by_seed() -> None:
 
 
 def test_the_noise_comes_from_the_records_of_its_experiment() -> None:
-    """And without privacy there is none, on the batches of Poisson sampling."""
+    """The noise is that of the records, and without privacy there is none, on the batches of
+    Poisson sampling."""
     row = {
         "variant": "rigorous",
         **fields_of(cell_with("poisson")),
@@ -162,8 +163,8 @@ def test_the_noise_comes_from_the_records_of_its_experiment() -> None:
 
 @pytest.mark.parametrize(("factor", "kept"), [(1.0, True), (0.5, False)])
 def test_the_interval_of_the_mean_keeps_its_level(factor: float, kept: bool) -> None:
-    """On made-up data with much noise; half the width must be caught. Chance of a false alarm:
-    below 1e-6."""
+    """The data are made up, with much noise; half the width must be caught. Chance of a false
+    alarm: below 1e-6."""
     n, m, steps, tau = 200, 20, 30, 0.4
     law, inside, seeds, halves = Wor(m).multiplicity_law(n), 0, 2000, []
     rng = np.random.default_rng(3)

@@ -6,4 +6,4 @@ LONG = (
     "importance_clustering",
     "importance_gain",
 )
-"""Whose records take seconds."""
+"""Experiments whose records take seconds."""

@@ -1,5 +1,5 @@
 """Data sets to be clustered: readers, removal of outliers, acceptance by Table 1, stand-ins, and
-what is refused."""
+refusals."""
 
 from __future__ import annotations
 

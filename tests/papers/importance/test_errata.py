@@ -40,7 +40,7 @@ def song() -> tuple[DataFacts, np.ndarray]:
 def bracket_end(
     slope: np.ndarray, target: float, convexity: np.ndarray, offset: float
 ) -> np.ndarray:
-    """Algorithm 1, line 6, for eps(w) = slope w: 2 (e^eps* - v) / mu + offset."""
+    """Return the end of Algorithm 1, line 6, for eps(w) = slope w: 2 (e^eps* - v) / mu + offset."""
     v = np.minimum(np.exp(slope) + convexity / 2, slope * np.exp(slope) + 1)
     return 2 * (math.exp(target) - v) / convexity + offset
 
@@ -68,8 +68,8 @@ def test_im2_the_bracket_of_algorithm_1_is_short_by_1() -> None:
 
 
 def test_im3_the_test_of_line_7_misses_an_optimum() -> None:
-    """e^{eps(w)} = e + (w - 1)/2 + (w - 1)^2/2 and eps* = 1: w = 1 is a root, and the bracket is
-    closed as eps' > 0."""
+    """For e^{eps(w)} = e + (w - 1)/2 + (w - 1)^2/2 and eps* = 1, w = 1 is a root, and the bracket
+    is closed as eps' > 0."""
 
     def residual(w: float) -> float:
         return math.e + (w - 1) / 2 + (w - 1) ** 2 / 2 - 1 - w * math.expm1(1)

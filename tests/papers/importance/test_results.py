@@ -86,9 +86,9 @@ def records() -> Frames:
 
 @pytest.fixture(scope="module")
 def good(records: Frames) -> Frames:
-    """Records as if each data set were the paper's, songs standing for all others, in the order
-    that the paper states, repeated so often that sign tests decide; without those for which two
-    statements fail."""
+    """Return records as if each data set were the paper's, songs standing for all others, in the
+    order that the paper states, repeated so often that sign tests decide; without those for which
+    two statements fail."""
     cost, profiles, noise = (records[name] for name in (COSTS, PROFILES, NOISE))
     songs = [
         cost[cost["dataset"] == "song"].assign(dataset=name)
@@ -309,7 +309,7 @@ def test_settings_that_cannot_be_are_refused_in_a_sentence(
 
 
 def test_the_readme_says_which_data_are_real() -> None:
-    """As the configuration has them."""
+    """The readme names the data sets that the configuration has as real ones."""
     described = configuration.load([ROOT / "config.yaml"])["experiments"].values()
     sets = [one["sets"] for one in described if one.get("sets", {}).get("data")]
     real = {name for one in sets for name in one["data"]}
@@ -320,7 +320,7 @@ def test_the_readme_says_which_data_are_real() -> None:
 
 
 def test_numbers_without_data_are_counted() -> None:
-    """They have no expected verdict, as a stand-in keeps them from being compared."""
+    """These numbers have no expected verdict, as a stand-in keeps them from being compared."""
     found = of_printed(["importance"], read_expected(ROOT / "src/dpsub/papers"))
     assert tally(found.values()).not_compared > 30
 

@@ -1,4 +1,4 @@
 """Numbers in the texts of this paper's folder that are neither ours nor printed as such."""
 
 GIVEN = {"0.25"}
-"""(1/2)^2."""
+"""The number (1/2)^2."""

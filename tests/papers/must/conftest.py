@@ -51,7 +51,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "distinct_counts": {"draws": 50},
     "sampling_time": {"draws": 50},
 }
-"""Over the published settings."""
+"""Settings over the published ones."""
 
 
 def records_of(name: str, data: dict[str, Any], **over: Any) -> pd.DataFrame:
@@ -76,7 +76,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def exact() -> dict[str, pd.DataFrame]:
-    """Records without Monte Carlo error, and of the drawn subsets, at the published sizes.
+    """Return records without Monte Carlo error, and of the drawn subsets, at the published sizes.
 
     The surface and the consistent compositions are coarse: nothing printed rests on them.
     """

@@ -26,7 +26,7 @@ SMALLER: dict[str, dict[str, Any]] = {
     "adult_logistic": {"replicates": 3, "iterations": 3},
     "adult_logistic_trace": {"iterations": 3},
 }
-"""Over workflow/smoke.yaml."""
+"""Settings over those of workflow/smoke.yaml."""
 LONG = (
     "adult_logistic",
     "proved_composition",
@@ -34,4 +34,4 @@ LONG = (
     "proved_noise",
     "proved_steps",
 )
-"""Whose records take seconds."""
+"""Experiments whose records take seconds."""

@@ -36,7 +36,7 @@ def law(name: str, n: int, m: int, b: int) -> MultiplicityLaw:
 
 
 def one_step(pair: GaussianPair, epsilon: float) -> float:
-    """delta(epsilon) at k = 1 from the two distribution functions, any real epsilon."""
+    """Return delta(epsilon) at k = 1 from the two distribution functions, any real epsilon."""
     if epsilon <= pair.loss_floor:
         return 1 - float(np.exp(epsilon))
     t = pair.inverse_loss(np.array([epsilon]))
@@ -44,7 +44,7 @@ def one_step(pair: GaussianPair, epsilon: float) -> float:
 
 
 def two_steps(pair: GaussianPair, epsilon: float) -> float:
-    """delta(epsilon) at k = 2: the first step's loss moves epsilon."""
+    """Return delta(epsilon) at k = 2: the first step's loss moves epsilon."""
 
     def integrand(t: float) -> float:
         point = np.array([t])

@@ -1,4 +1,4 @@
-"""What the tables and figures of this paper show of its records."""
+"""Tables and figures of this paper, from its records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text's statements: their truth at the paper's sizes, and a planted counter-example for each
+"""Statements of the text: their truth at the paper's sizes, and a planted counter-example for each
 kind of question."""
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ MADE_UP = ("subset_statistics", "linear_regression", "adult_logistic", "proved_c
 
 
 def proved_composition() -> pd.DataFrame:
-    """Attack and proof far above the paper's pair, as they are; Poisson as run without a proof."""
+    """Return attack and proof far above the paper's pair, as they are; Poisson as run without a
+    proof."""
     of_table8 = [
         ("table8", sampler, "fixed", 1000, 0.37, 0.57)
         for sampler in ("wor", "wr", "must_ow", "must_ww")
@@ -45,8 +46,8 @@ def proved_composition() -> pd.DataFrame:
 
 
 def utility() -> Frames:
-    """Made-up replicates of the three utility experiments in which the paper's statements hold, but
-    for one."""
+    """Return made-up replicates of the three utility experiments in which the paper's statements
+    hold, but for one."""
     wave = np.array([-1.0, 1.0, -1.0, 1.0])
     statistics, regression, adult = [], [], []
     two_stage = [(sampler, b) for sampler in ("must_ow", "must_ww") for b in (10, 100)]
@@ -171,7 +172,7 @@ def scaled(experiment: str, column: str, sampler: str, factor: float) -> Callabl
 def changed(
     experiment: str, **columns: Callable[[pd.DataFrame], pd.Series]
 ) -> Callable[[Frames], Frames]:
-    """Compute columns anew."""
+    """Compute columns again."""
     return lambda records: {**records, experiment: records[experiment].assign(**columns)}
 
 
@@ -234,7 +235,7 @@ def test_a_planted_counter_example_fails(
 
 
 def ends(**factors: float) -> Callable[[Frames], Frames]:
-    """Multiply attacks or proofs, a missing proof being 1."""
+    """Multiply attacks or proofs, where a missing proof counts as 1."""
     columns: Any = {
         name: lambda frame, name=name: factors[name] * frame[name].fillna(1.0) for name in factors
     }

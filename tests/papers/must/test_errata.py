@@ -117,7 +117,7 @@ QUESTIONS = [
 def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(
     asked: CompositionQuestion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every digit that is printed, as the accountant has it now."""
+    """Every printed digit is the accountant's."""
     # as in a run, whose answers are refined
     monkeypatch.setattr(question, "DEFAULT", replace(question.DEFAULT, quick=False))
     kept = cited.kept_of(papers()["must"])
@@ -274,7 +274,7 @@ def test_e10_the_efficiency_gain_is_a_third_of_225_and_a_quarter_of_300() -> Non
 
 
 def test_e11_the_thresholds_are_the_roots_not_the_grid_points() -> None:
-    """And the crossover of the text is six pairwise ones a mechanism."""
+    """The crossover of the text stands for six pairwise ones for each mechanism."""
     rows = run("amplification_crossings")
     names = ("wor", "wr", "must_ow", "must_ww")
     laws = {name: _law(name, 1000, 400, 500) for name in names}

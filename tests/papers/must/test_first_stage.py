@@ -1,5 +1,5 @@
-"""What the size of the first stage costs: the order that docs/proofs/what_fails.md proves, and
-that pages name the size."""
+"""The cost of the first stage by its size: the order that docs/proofs/what_fails.md proves, and
+pages that name the size."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_moment_is_that_of_the_densities(order: int) -> None:
 
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/found/must.md"])
 def test_pages_name_the_first_stage_of_the_picture(page: str) -> None:
-    """Each page with the picture says its b near it, and in every table of noise of MUST."""
+    """Each page with the picture gives its b near it, and so does every table of noise of MUST."""
     b = f"b = {SizesOfFigureS2().b}"
     text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
     # the file itself, or its copy for the paper's page

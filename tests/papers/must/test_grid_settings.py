@@ -13,7 +13,7 @@ from tests.experiment_runs import settings_of
 
 
 def nested(name: str, *path: str, value: Any) -> dict[str, Any]:
-    """Settings of an experiment with one value changed."""
+    """Return settings of an experiment with one value changed."""
     settings = settings_of(name)
     inner: Any = settings
     for key in path[:-1]:

@@ -1,5 +1,5 @@
-"""A sampler that experiments, tables, figures and sweeps have never heard of: its own facts are
-enough."""
+"""A sampler that is new to all experiments, tables, figures and sweeps works by its own facts
+alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.packaging.test_a_sampler_is_one_file import answer, with_the_page
 
 
 class Drawn(MustWW):
-    """MUST.WW, under a name of its own."""
+    """MUST.WW under a name of its own."""
 
     name: ClassVar[str] = "drawn"
     label: ClassVar[str] = "DRAWN"
@@ -36,7 +36,7 @@ class Drawn(MustWW):
 
 @dataclass(frozen=True)
 class Thrice(StagedSampler):
-    """Three stages, of which no experiment has the first one's size."""
+    """Sampler of three stages; no experiment has the size of its first one."""
 
     a: int
     b: int
@@ -141,7 +141,7 @@ def test_a_size_that_nobody_gives_is_named() -> None:
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with the samplers of docs/adding.md."""
+    """Return a copy of the project with the samplers of docs/adding.md."""
     return with_the_page(tmp_path_factory.mktemp("clone"))
 
 

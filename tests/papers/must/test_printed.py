@@ -48,7 +48,7 @@ def of_variant(records: Records, name: str, variant: str = "stated") -> pd.DataF
 def test_printed_numbers_get_the_expected_verdicts(
     name: str, columns: set[str], count: int, differing: int, exact: Records, records: Records
 ) -> None:
-    """As stated all are met but those of E9, E3, E2 and E7; those of E2 and E3 are met as done."""
+    """All are met as stated but those of E9, E3, E2 and E7; those of E2 and E3 are met as done."""
     artefact = REGISTRY.get(f"must/{name}")()
     found = compare(
         printed_rows(artefact), all_values(artefact, {**records, **exact}), artefact.keys, ()
@@ -128,7 +128,7 @@ def test_bad_plans_are_refused_under_their_own_name(name: str, value: float, rul
 
 class TestComposition:
     def test_bounds_as_done(self, exact: Records) -> None:
-        """The bounds of Table 8 and Figure S2 in more digits than are printed."""
+        """The bounds of Table 8 and Figure S2 have more digits here than are printed."""
         frame = of_variant(exact, "composition", "as_done").set_index(["table", "sampler"])
         upper = [float(f"{value:.3e}") for value in frame.loc["table8", "delta_upper"]]
         assert upper == [4.172e-06, 3.795e-07, 1.283e-06, 8.488e-06, 1.374e-05]
@@ -144,8 +144,8 @@ class TestComposition:
         assert (float(f"{ww.iloc[0]:.2e}"), float(f"{ww.iloc[-1]:.2e}")) == (4.05e-8, 9.08e-4)
 
     def test_lower_bounds_as_stated(self, exact: Records) -> None:
-        """E2: Algorithm 1 as printed gives 8.4e-8 (MUST.OW) and 1.4e-7 (MUST.WW), 0 up to round-off
-        for the rest."""
+        """By E2, Algorithm 1 as printed gives 8.4e-8 (MUST.OW) and 1.4e-7 (MUST.WW), 0 up to
+        round-off for the rest."""
         frame = of_variant(exact, "composition").query("table == 'table8'").set_index("sampler")
         assert [float(f"{low:.1e}") for low in frame["delta_lower"]] == [0, 0, 0, 8.4e-8, 1.4e-7]
         assert frame["scale"].round(4).tolist() == [2.6536, 2.6536, 2.6411, 2.0131, 2.0061]
@@ -153,8 +153,8 @@ class TestComposition:
 
     @pytest.mark.thorough
     def test_consistent_brackets(self) -> None:
-        """E2 at the right scale, on a grid too narrow for MUST.OW and MUST.WW: it is widened until
-        it suffices."""
+        """By E2 at the right scale, on a grid too narrow for MUST.OW and MUST.WW: it is widened
+        until it suffices."""
         coarse = {"n_compositions": 1000, "grid_size": 60_000, "grid_size_wr": 60_000}
         settings = settings_of("composition")
         frame = run(
@@ -183,7 +183,8 @@ class TestComposition:
         assert (table["delta_lower"] > 1 / 30969).all()
 
     def test_one_composition_is_the_profile(self) -> None:
-        """k = 1, q = 1: the Gaussian mechanism itself, another road to the same number."""
+        """With k = 1 and q = 1 it is the Gaussian mechanism itself, another way to the same
+        number."""
         settings = settings_of("composition")
         value = float(noise.of("gaussian", 1 / 2.0).delta(1.0))
         half = erfc((2.0 * 1.0 - 0.25) / 2**0.5) / 2 - np.e * erfc((2.0 * 1.0 + 0.25) / 2**0.5) / 2
@@ -211,7 +212,7 @@ class TestComposition:
 
 class TestDraws:
     def test_exact_means_are_the_printed_ones(self, exact: Records) -> None:
-        """E7: four cells are interchanged, and fit the other way round."""
+        """By E7, four cells are interchanged, and fit the other way round."""
         for fields, _, text, errata in printed_cells("table9", "distinct_mean"):
             row = only(
                 exact["distinct_counts"],
@@ -281,7 +282,8 @@ class TestDraws:
         assert (frame["seconds"] > 0).all() and (frame["seconds"] < 1).all()
 
     def test_streams_keep_their_first_key(self) -> None:
-        """Draws are those of the first release: the key of a stream calls the sampler a scheme."""
+        """Draws are those of the first release, in which the key of a stream calls the sampler a
+        scheme."""
         sizes = {"n": 30, "b": 10, "m": 5}
         (record,) = run(
             "distinct_counts", draws=20, settings=[sizes], samplers=["must_ow"]

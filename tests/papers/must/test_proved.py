@@ -1,5 +1,5 @@
-"""What is refuted and proved, in the experiments: the accountant's numbers, their meaning, absent
-peers."""
+"""Rigorous answers of the experiments, refuted or proved: the accountant's numbers, their meaning,
+absent peers."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class TestRealisedBatches:
         return proved.attack_on_realised_batches(release, epsilon=self.epsilon)
 
     def truth(self) -> float:
-        """One step, by adding up densities of the mean on a grid; the differing record is +C or
-        -C."""
+        """Return the truth for one step, by adding up densities of the mean on a grid; the
+        differing record is +C or -C."""
         t = np.linspace(-3, 5, 400_001)
         sigma = self.s / (self.n * self.rate)
         others = np.arange(self.n)

@@ -1,4 +1,4 @@
-"""What the experiments of this paper depend on, and so what makes them again."""
+"""Dependencies of this paper's experiments, which are made again if one changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of this paper, transcribed as they are printed."""
+"""Numbers of this paper, transcribed as they are printed."""
 
 from __future__ import annotations
 

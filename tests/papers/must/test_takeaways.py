@@ -1,5 +1,4 @@
-"""What a reader should take from the main paper: sentences whose numbers come from the tables of
-the run."""
+"""Takeaways of the main paper: sentences whose numbers come from the tables of the run."""
 
 from __future__ import annotations
 

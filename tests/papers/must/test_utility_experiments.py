@@ -46,7 +46,7 @@ def records(
 
 
 def inclusion(sampler: str, n: int, m: int, b: int) -> float:
-    """Probability that a record is drawn, from the closed forms of Table 2."""
+    """Return the probability that a record is drawn, from the closed forms of Table 2."""
     if sampler in ("poisson", "wor"):
         return m / n
     if sampler in ("wr", "must_wo"):
@@ -60,8 +60,8 @@ def inclusion(sampler: str, n: int, m: int, b: int) -> float:
 
 
 def noise_scale(variant: str, target: float, eta: float, n: int, sensitivity: float) -> float:
-    """Equation 9 at the base epsilon, or, consistently, the scale at which the exact delta is 1 /
-    n."""
+    """Return the scale of Equation 9 at the base epsilon, or, consistently, the scale at which the
+    exact delta is 1 / n."""
     epsilon = math.log1p(math.expm1(target) / eta)
     if variant != "consistent":
         return sensitivity * math.sqrt(2 * math.log(1.25 * n)) / epsilon

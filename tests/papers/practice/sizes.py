@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 LONG = ("practice_shuffling",)
-"""Whose records take seconds."""
+"""Experiments whose records take seconds."""

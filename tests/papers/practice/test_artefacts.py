@@ -1,4 +1,4 @@
-"""Judged answers of other accountants: as expected where they are judged again, and told from
+"""Judged answers of other accountants: as expected when they are judged again, and distinguished in
 planted tables."""
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def records() -> pd.DataFrame:
 def tables(
     records: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Tables, pd.DataFrame]:
-    """What a run makes of the sample: the tables, and the comparison."""
+    """Return the tables that a run makes of the sample, and the comparison."""
     dirs, table = (
         OutputDirs.under(tmp_path_factory.mktemp("results")),
         artefacts.REGISTRY.get("practice/accountants")(),

@@ -1,4 +1,4 @@
-"""What is wrong with answers of other accountants, shown by asking them and by data sets."""
+"""Faults in answers of other accountants, shown by asking them and by data sets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REPLACE = dp.NeighboringRelation.REPLACE_ONE
 
 
 def asked(kind: type, event: dp.DpEvent, delta: float) -> float:
-    """Epsilon under replacement."""
+    """Return epsilon under replacement."""
     return float(kind(neighboring_relation=REPLACE).compose(event).get_epsilon(delta))
 
 
@@ -55,13 +55,13 @@ def test_p2_estimates_of_composed_laplace_noise_lie_below_what_is_attained() -> 
 
 
 def recorded(question: AccountingQuestion, accountant: str) -> float:
-    """The answer of an accountant's newest version, which is recorded first."""
+    """Return the answer of an accountant's newest version, which is recorded first."""
     answers = recorded_for(question, published.load("practice", "packages"))
     return float(answers.query("accountant == @accountant")["printed"].iloc[0])
 
 
 def epsilon_of_mu(mu: float, delta: float) -> float:
-    """Epsilon of N(mu, 1) against N(0, 1)."""
+    """Return epsilon of N(mu, 1) against N(0, 1)."""
 
     def excess(epsilon: float) -> float:
         above, below = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu

@@ -28,7 +28,7 @@ PAPERS = Path(__file__).resolve().parents[3] / "src/dpsub/papers"
 PAGES = PAPERS.parents[2] / "docs/found/practice"
 RECORDED = published.load("practice", "packages")
 LAST_PLACE = 2e-6
-"""Of seven digits, relative: numerical libraries of other versions round otherwise."""
+"""Relative tolerance for seven digits: numerical libraries of other versions round otherwise."""
 FLAGS = re.MULTILINE | re.DOTALL
 CHEAP = QUESTIONS[0], QUESTIONS[3], QUESTIONS[17]
 EVERY = pytest.mark.parametrize("package", packages().values(), ids=packages())

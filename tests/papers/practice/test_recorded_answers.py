@@ -1,5 +1,4 @@
-"""What accountants answered, as recorded for the study `practice`, is what the installed versions
-answer."""
+"""Recorded answers of accountants for the study `practice` are those of the installed versions."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from dpsub.papers.practice import settings
 
 script = pytest.importorskip("dpsub.papers.practice.ask_accountants")
 LAST_PLACE = 2e-6
-"""Of seven digits, relative: numerical libraries of other versions round otherwise."""
+"""Relative tolerance for seven digits: numerical libraries of other versions round otherwise."""
 
 
 def recorded() -> pd.DataFrame:

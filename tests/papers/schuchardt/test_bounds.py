@@ -20,7 +20,7 @@ LAWS = {"gaussian": stats.norm, "laplace": stats.laplace}
 def by_quadrature(
     epsilon: float, law: str, noise: float, first: np.ndarray, second: np.ndarray
 ) -> float:
-    """The hockey stick divergence, integrated between the means."""
+    """Return the hockey stick divergence, integrated between the means."""
 
     def density(x: float, parts: np.ndarray) -> float:
         return sum(math.exp(weight) * LAWS[law].pdf(x, mean, noise) for mean, weight in parts)

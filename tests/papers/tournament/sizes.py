@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 LONG = ("tournament_training",)
-"""Whose records take seconds."""
+"""Experiments whose records take seconds."""
 LONGEST = (
     "tournament_noise",
     "tournament_targets",
 )
-"""Whose records take minutes."""
+"""Experiments whose records take minutes."""

@@ -49,7 +49,7 @@ SHARE = {
     "deterministic": 1.9,
 }
 ATTACK = {"poisson": 1.0, "truncated_poisson": 0.0, "wor": 0.9, "k_of_t": 0.99}
-"""Refuted noise over proved noise; 0.95 for the other schemes."""
+"""Ratio of refuted noise to proved noise; 0.95 for the other schemes."""
 Frames = Mapping[str, pd.DataFrame]
 
 
@@ -82,7 +82,7 @@ def planted_noise() -> pd.DataFrame:
 
 
 def planted_training() -> pd.DataFrame:
-    """Losses 1, and 0.1 more with shuffled batches, with a shift of each seed."""
+    """Return losses 1, and 0.1 more with shuffled batches, with a shift of each seed."""
     rng, rows = np.random.default_rng(5), []
     for dataset, epsilon in (("digits", 0.5), ("digits", 8.0), ("adult", 0.5)):
         shift = rng.normal(0, 0.3, SEEDS)
@@ -133,7 +133,7 @@ def records() -> Frames:
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Frames], LookUp]:
-    """What makes the tables of records."""
+    """Make the tables of records."""
 
     def made(records: Frames) -> LookUp:
         dirs = OutputDirs.under(tmp_path_factory.mktemp("tournament"))

@@ -1,4 +1,4 @@
-"""What choosing the settings costs."""
+"""The cost of choosing the settings."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def test_the_choice_costs_more_than_one_run_and_less_than_all(distribution: str)
 
 
 def test_releasing_all_grows_like_the_root_of_their_number() -> None:
-    """Of Gaussian noise: well above the root, as rare losses count, and far below the number."""
+    """With Gaussian noise the cost is well above the root, as rare losses count, and far below the
+    number."""
     root = math.sqrt(evidence.runs())
     assert root / 1.5 < evidence.all_released(0.5) / 0.5 < 1.5 * root

@@ -54,7 +54,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ends(cell: Cell) -> tuple[float, float]:
-    """Both ends at a noise multiplier of 2, by one grid each."""
+    """Return both ends at a noise multiplier of 2, by one grid each."""
     goal = Goal(1.0, cell.target_delta, cell.adjacency, 0.05)
     candidates = Candidates(
         lambda noise: [Release(cell.plan, cell.n, noise, cell.steps)], NOISE, goal
@@ -68,8 +68,8 @@ def ends(cell: Cell) -> tuple[float, float]:
 def test_cells_of_one_law_have_the_same_ends_and_other_cells_have_others(
     relation: str, sampler: str
 ) -> None:
-    """Twice as many records in batches twice as large; and, where they are one law, a record
-    removed or put to 0."""
+    """Compare cells with twice as many records in batches twice as large and, where they may be one
+    law, with a record removed or zeroed out."""
     small, large = (cell_of(relation, sampler, n, n // 40, 1, 1.0, 1e-5) for n in (400, 800))
     same = ends(small) == pytest.approx(ends(large), rel=1e-9)
     assert same == (law_of(small) == law_of(large))

@@ -23,7 +23,7 @@ SMALL = [task for task in TASKS.values() if task.name != "million"]
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Labelled stand-ins of the prepared data."""
+    """Return labelled stand-ins of the prepared data."""
     folder, found = tmp_path_factory.mktemp("data"), {}
     for name in {task.source for task in TASKS.values()} - {""}:
         kind = dataset.REGISTRY.get(name)

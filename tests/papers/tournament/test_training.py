@@ -1,5 +1,5 @@
-"""Trainings of the tournament: what is paired, what tuning sees, and what no split into jobs may
-move."""
+"""Trainings of the tournament: pairing, the view of tuning, and independence of any split into
+jobs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ TARGETS, TRAININGS = TournamentTargets(), TournamentTraining()
 
 @pytest.fixture(scope="module")
 def records() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Of both experiments, the second with the first, for three seeds."""
+    """Return records of both experiments, the second with the first, for three seeds."""
     targets = TARGETS.compute(
         OVER, replicates=range(TARGETS.replicates(TARGETS.settings(OVER))), **RUN
     )
@@ -69,7 +69,7 @@ def records() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def read(targets: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Records as an experiment that needs them gets them."""
+    """Return records as an experiment that needs them gets them."""
     return {"tournament_targets": targets.assign(variant="rigorous")}
 
 
@@ -82,7 +82,7 @@ def group(
 def trained(
     one: SharedBatches, data: LearningRecords, fits: list[Fit], seeds: range
 ) -> Iterator[tuple[np.ndarray, Split, Samples]]:
-    """What a group makes of these fits."""
+    """Train these fits as a group of the experiment does."""
 
     def split_of(seed: int) -> Split:
         return tasks.split(one.task, len(data.y), seed, STREAMS)

@@ -1,4 +1,4 @@
-"""What the paper draws."""
+"""Figures of the example paper."""
 
 import pandas as pd
 from matplotlib.figure import Figure

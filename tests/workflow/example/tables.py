@@ -1,4 +1,4 @@
-"""What the paper prints."""
+"""Tables of the example paper."""
 
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.tables import Part, Table, mean

@@ -27,15 +27,15 @@ from dpsub.errors import ArgumentError, NumericalError
 # underflow"
 _FIRST_TAIL, LEAST_TAIL = 1e-18, 1e-250
 LEAST_DELTA = 1e-300
-"""Charged at least for all mass that underflows: no upper delta is below it, but 0 beyond the
-largest loss."""
+"""Least charge for all mass that underflows: no upper delta is below it, but 0 beyond the largest
+loss."""
 _MOST_ROUNDS = 12
 
 # Both ends: errors fall with the square of the step, and the next grid aims a little inside the
 # width; a gap that falls by less than a fifth in a round has stalled, and one that does not move at
 # all is not due to the grid
 _INSIDE, _STALLED, _UNMOVED, _MOST_STALLS = 0.85, 0.8, 0.98, 3
-_MILDEST_CUT, _SHARPEST_CUT, _BLIND_CUT = 0.7, 1 / 8, 1 / 4  # of the step, for the next grid
+_MILDEST_CUT, _SHARPEST_CUT, _BLIND_CUT = 0.7, 1 / 8, 1 / 4  # factor of the step for the next grid
 
 # One end: by how much errors of upper bounds fall, at least, where the step is halved. Measured are
 # 3.9 to 4.1, and 3 to 4 where few losses are large; less is relied on
@@ -44,7 +44,7 @@ _FINEST_SHARE = 1 / 32  # of the first step, below which no grid is tried
 # a direction whose lower bound is below this share of the best one on the first grid is left out
 _FAR_BEHIND = 0.7
 PERCENT = 0.01
-"""Ends that more work would move by no more than this share of them are settled."""
+"""Share of ends: those that more work would move by no more than this share are settled."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Target:
 
     @property
     def underflows(self) -> bool:
-        """Whether what is charged for mass that underflows exceeds delta on every grid."""
+        """Whether the charge for mass that underflows exceeds delta on every grid."""
         return self.delta is not None and self.delta <= LEAST_DELTA
 
     def gap(self, lower: float, upper: float) -> float:
@@ -148,7 +148,8 @@ class Evaluation(NamedTuple):
 
 
 SingleGridBound = Callable[[LossGrid, bool, Sequence[Target]], np.ndarray]
-"""(grid, swapped, targets) -> the bounds of one side in one direction; the largest one counts."""
+"""Function (grid, swapped, targets) -> the bounds of one side in one direction; the largest one
+counts."""
 
 Precision = TypeVar("Precision")
 
@@ -156,7 +157,7 @@ Precision = TypeVar("Precision")
 class Refinement(ABC, Generic[Precision]):
     """Bounds at one precision after another, until more would not help.
 
-    A precision is a grid of losses, or a width that is asked of somebody who chooses grids.
+    A precision is a grid of losses, or a width for a caller who chooses the grids.
     """
 
     out_of_work: OutOfWorkError | None = None
@@ -168,7 +169,7 @@ class Refinement(ABC, Generic[Precision]):
 
     @abstractmethod
     def finer(self, precision: Precision) -> Precision | None:
-        """Next precision, by what came out at this one; None ends the refinement."""
+        """Next precision, by the results at this one; None ends the refinement."""
 
     def coarser(self, precision: Precision, error: NumericalError) -> Precision | None:
         """Next precision after one that failed, by default none: the error is the caller's."""
@@ -328,9 +329,9 @@ class BothEnds(GridRefinement):
 class OneEnd(GridRefinement):
     """The upper or the lower end alone.
 
-    How far it moved on the last grid tells when to stop. An upper end needs all directions. A lower
-    one leaves out a direction that is far behind on the first grid, and ends where it will not
-    overtake `known_lower`, what another attack attains, which is not part of what is returned.
+    The move on the last grid tells when to stop. An upper end needs all directions. A lower one
+    leaves out a direction that is far behind on the first grid, and ends where it will not overtake
+    `known_lower`, which another attack attains and which is not part of the answer.
     """
 
     coarsening = 2.0
@@ -400,7 +401,7 @@ class OneEnd(GridRefinement):
         following = super().finer(grid)
         if following is None:
             return None
-        # the first grid takes what is only done once, too
+        # the first grid includes work that is only done once
         if len(self._grids_work) > 1:
             half = LossGrid(grid.step / 2, following.tail)
             grids = (each for each in (following, half) if self._affords(each, grid))
@@ -444,7 +445,8 @@ class OneEnd(GridRefinement):
         return LossGrid(grid.step / (2.0 if error < 1.5 else 4.0), grid.tail)
 
     def _drop_directions(self, i: int, best: float) -> None:
-        """Leave out directions that are far behind: any lower bound is one of the larger."""
+        """Leave out directions that are far behind: the lower bound of any direction is one of the
+        larger."""
         bounds = self._bounds[i]
         near = [swapped for swapped in self._directions[i] if bounds[swapped] > _FAR_BEHIND * best]
         self._directions[i] = near or self._directions[i]

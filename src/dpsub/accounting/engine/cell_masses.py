@@ -22,11 +22,10 @@ LAW_ERROR = 4e-12
 million slots, the most that a chain takes, and the laws of up to six stages multiply."""
 
 UNDERFLOW = float(np.finfo(float).tiny)
-"""Charged for each mass that is computed: normal tails below it have lost their digits, or are
-0."""
+"""Charge for each mass that is computed: normal tails below it have lost their digits, or are 0."""
 
 TINY = 1e-300
-"""Charged where the logarithm or the reciprocal of a mass is taken that may have underflowed."""
+"""Charge where the logarithm or the reciprocal of a mass is taken that may have underflowed."""
 
 # beyond 38 standard deviations a normal tail is below the smallest double
 _FARTHEST = 40.0

@@ -140,7 +140,7 @@ class Composition:
     def proofs(self) -> list[Composition]:
         """Return the bound of each of several proofs; events with fewer repeat their last one.
 
-        One proof has the bounds that are computed here, several have bounds of their own.
+        A single proof has the bounds that are computed here, several have bounds of their own.
         """
         n_choices = max(len(event.upper_choices) for event, _ in self.entries)
         return [
@@ -179,7 +179,7 @@ class Composition:
                 (event.spread_of_many() if times >= _MANY else event.spread(), times)
                 for event, times in self.entries
             ]
-        # of kinds that are roughly alike one tells that of all
+        # one of several kinds that are roughly alike tells the spread of all
         spreads: dict[object, float] = {}
         found = []
         for event, times in self.entries:
@@ -263,7 +263,8 @@ class Composition:
     def _blended(
         self, side: str, grid: LossGrid, swapped: bool, cells: list[list[int]]
     ) -> ComposedLoss:
-        """Kinds that are alike as mixtures of two laws (Theorem 74), the others as they are."""
+        """Laws of kinds that are alike as mixtures of two laws (Theorem 74), and those of the
+        others as they are."""
         if (side, grid) not in self._chords:
             # both directions are made of the same values
             made = [self._cell(places).chords(side, *grid) for places in cells]
@@ -364,8 +365,8 @@ class Composition:
     def answers(self, targets: Sequence[Target]) -> list[Bracket]:
         """Both ends for each target.
 
-        They are as close as it wants where they are about one number; else each is as sharp as it
-        wants.
+        They are as close as the target wants where they are about one number; else each is as sharp
+        as it wants.
         """
         if self.is_exact:
             return self.brackets(targets)
@@ -389,7 +390,7 @@ class Composition:
     ) -> list[Bracket]:
         """Both ends for each target where they are about one number.
 
-        In all directions, or in those that are given.
+        Directions are all, or those that are given.
         """
         lower, upper = self._single_grid_bound("lower"), self._single_grid_bound("upper")
         try:
@@ -446,7 +447,8 @@ class Composition:
         return refinement.refined(grid, self._smallest_spread / _UPPER_STEPS)
 
     def _with_its_own_tail(self, target: Target, shared: End, grid: LossGrid) -> End:
-        """The better one of an upper end and of that with a tail which suits this target alone.
+        """Return the better one of an upper end and of one with a tail that suits this target
+        alone.
 
         The tail that the smallest answer needs keeps rare losses of many nats, at whose tilt
         round-off is visible next to larger answers.
@@ -464,9 +466,9 @@ class Composition:
     def _unseen_tail(self, grid: LossGrid, targets: Sequence[Target], rough: np.ndarray) -> float:
         """A tail so small that the mass cut off is negligible next to any answer.
 
-        That goes by rough upper bounds, and lowers `rough` to them ("Tails and underflow"). Where a
-        smaller tail no longer makes the smallest bound smaller, the last one that did: PLDs with
-        longer tails lose more to round-off.
+        It is chosen by rough upper bounds, to which it lowers `rough` ("Tails and underflow").
+        Where a smaller tail no longer makes the smallest bound smaller, the last one that did is
+        returned: PLDs with longer tails lose more to round-off.
         """
         bound = self._single_grid_bound("upper")
         step, tail = grid
@@ -501,8 +503,8 @@ class Composition:
     ) -> list[End]:
         """The lower end for each target; 0 where no attack is known.
 
-        In all directions, or in those that are given. Bounds are refined only while they may
-        overtake `known_lower`, of an attack of another kind, which is not part of what is returned.
+        Directions are all, or those that are given. Bounds are refined only while they may overtake
+        `known_lower` of an attack of another kind, which is not part of the answer.
         """
         if self._chooses_data_sets:
             return self._best_choices(targets, known_lower, directions)
@@ -521,7 +523,8 @@ class Composition:
         known_lower: Sequence[float] | None,
         directions: Sequence[bool] | None,
     ) -> list[End]:
-        """The largest lower end of any choice of data sets, each only while it may be that."""
+        """Return the largest lower end of any choice of data sets, each refined only while it may
+        be that."""
         best = [End(0.0, True, True)] * len(targets)
         known = list(known_lower or [0.0] * len(targets))
         *others, last = self.attack_choices

@@ -50,7 +50,7 @@ _ALIGNMENTS = 3
 
 @dataclass(frozen=True)
 class DirectedPair:
-    """The loss log dP/dQ under P: P is X and Q is X' of the pair, or, `swapped`, the other way
+    """Loss log dP/dQ under P: P is X and Q is X' of the pair, or, `swapped`, the other way
     round."""
 
     pair: GaussianPair
@@ -149,7 +149,7 @@ def upper_pld(
     swapped : bool
         Whether the loss is log dQ/dP under Q, instead of log dP/dQ under P.
     lost : float
-        What the law of the pair lacks, charged as infinite loss (docs/proofs/numerics.md,
+        Mass that the law of the pair lacks, charged as infinite loss (docs/proofs/numerics.md,
         "Trimming").
     """
     direction = DirectedPair(pair, swapped)
@@ -187,8 +187,8 @@ def upper_pld(
 def _inversion(
     direction: DirectedPair, points: np.ndarray, cells: CellMasses, tolerance: float
 ) -> tuple[float, float]:
-    """How far to move the law to the right, and what to add at infinity, as edges are off by up to
-    `tolerance` in loss.
+    """Return how far to move the law to the right, and how much to add at infinity, as edges are
+    off by up to `tolerance` in loss.
 
     Moving by 2 tolerance suffices where Q(|L - x| <= tolerance) is at most 2 Q(L > x + 2
     tolerance), by masses of cells or of intervals of a few tolerances; elsewhere what may lack,

@@ -96,7 +96,7 @@ class Chords(NamedTuple):
 
 @dataclass(frozen=True)
 class KindCell:
-    """Kinds between two ends: one parameter is the same at both, or neither falls."""
+    """Kinds between two ends; neither parameter falls from the lower end to the upper one."""
 
     low: Kind
     high: Kind
@@ -159,8 +159,8 @@ class KindCell:
         return [np.where(inside, end, 0.0) for end in ends]
 
     def _above_chords(self, x: np.ndarray, backwards: bool) -> np.ndarray:
-        """By how much a chord of the profile of any kind of the cell, between neighbouring orders
-        e^x, may exceed it next to each of them.
+        """Bound of how much a chord of the profile of any kind of the cell, between neighbouring
+        orders e^x, may exceed it next to each of them.
 
         That is at most width^2/8 times the largest second derivative, and at most width/4 times
         what the slope changes by.
@@ -192,7 +192,7 @@ class KindCell:
     def _centre(self) -> Kind:
         rate = math.sqrt(self.low.rate * self.high.rate)
         shift = math.sqrt(self.low.shift * self.high.shift)
-        # what is the same in the cell is not rounded
+        # a parameter that is the same in the cell is not rounded
         if self.low.rate == self.high.rate:
             return self.low._replace(shift=shift)
         return self.low._replace(rate=rate)
@@ -200,7 +200,7 @@ class KindCell:
 
 def _between(first: float, second: float) -> float:
     """Difference of the total variations of two shifts, to a few roundings of the smaller of
-    themselves and of what they lack to 1."""
+    themselves and of their distances from 1."""
     if second <= 1:
         return float(erf(second / math.sqrt(8)) - erf(first / math.sqrt(8)))
     return float(erfc(first / math.sqrt(8)) - erfc(second / math.sqrt(8)))

@@ -68,14 +68,16 @@ class Blends(NamedTuple):
         return (1 - self.share) * values[self.first] + self.share * values[self.second]
 
     def log_mean(self, logs: np.ndarray) -> np.ndarray:
-        """The same of its exponential, as a logarithm."""
+        """Return the logarithm of the mean of an exponential over each kind's mixture, from
+        logarithms."""
         with np.errstate(divide="ignore"):
             return np.logaddexp(
                 np.log1p(-self.share) + logs[self.first], np.log(self.share) + logs[self.second]
             )
 
     def tilted(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The weights of both tilted laws in a tilted kind, from the logs of their total masses."""
+        """Return the weights of both tilted laws in a tilted kind, from the logs of their total
+        masses."""
         total = self.log_mean(logs)
         with np.errstate(divide="ignore"):
             of_first = np.exp(np.log1p(-self.share) + logs[self.first] - total)
@@ -294,7 +296,7 @@ class ComposedLoss:
     steps : sequence of int
         How often each of them is composed.
     blends : Blends, optional
-        Composed are these mixtures of the PLDs, so that `steps` is of each of them.
+        Mixtures of the PLDs that are composed in their place; `steps` is then of each mixture.
 
     Raises
     ------
@@ -470,7 +472,8 @@ class ComposedLoss:
     @property
     def _sparse(self) -> bool:
         """Whether one release has far fewer losses than the grid between them has points, as where
-        inclusions are rare and their losses large: they are summed as they are ("One release")."""
+        inclusions are rare and their losses large: then they are summed one by one ("One
+        release")."""
         low, high = self.cumulants.support
         return sum(self.steps) == 1 and high - low > _LONG_GRID
 
@@ -574,7 +577,7 @@ class ComposedLoss:
         )
 
     def _product(self, tilt: float, size: int) -> tuple[_Spectrum, float, int]:
-        """The transform of the tilted sum on a cycle, its kappa, and what its indices are from."""
+        """The transform of the tilted sum on a cycle, its kappa, and the origin of its indices."""
         means, _ = self.cumulants.moments(tilt)
         product: _Spectrum | None = None
         log_scale, centre = 0.0, 0
@@ -594,8 +597,8 @@ class ComposedLoss:
         return product, log_scale, centre
 
     def _product_of_blends(self, tilt: float, size: int) -> tuple[_Spectrum, float, int]:
-        """The same of mixtures, at the frequencies where the product is not yet negligible: after
-        few kinds these are a small part ("Many kinds")."""
+        """`_product` for mixtures, at the frequencies where the product is not yet negligible:
+        after few kinds these are a small part ("Many kinds")."""
         assert self.blends is not None
         means, _ = self.cumulants.moments(tilt)
         logs = np.array([pld.log_mgf(tilt) for pld in self.plds])
@@ -717,7 +720,8 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> _Spectrum:
 
 @dataclass(frozen=True, eq=False)
 class TiltedSum:
-    """Masses of a tilted sum on a window of the grid, and what they say of delta.
+    """Masses of a tilted sum on a window of the grid, and the bounds of delta that follow from
+    them.
 
     The mass at x = (start + j) step, the sum without the offset, is values_j e^{log_scale - tilt
     x}. `values` are off by an error of Euclidean norm `round_off`, and beyond each end of the
@@ -817,9 +821,9 @@ class TiltedSum:
         return np.where(place < 0, left, right)
 
     def _left(self, x: np.ndarray) -> np.ndarray:
-        """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r =
-        e^{x - left end}. The mass is known for the untilted law only; else 1, or the value at the
-        left end, stands in for it."""
+        """Return delta left of the window, where all its mass counts: (1 - r) mass + r delta(left
+        end), r = e^{x - left end}. The mass is known for the untilted law only; else 1, or the
+        value at the left end, stands in for it."""
         upper = self.side == "upper"
         end = np.full(x.shape, self.start * self.step)
         at_end = self._between(end, np.zeros(x.shape, dtype=int))
@@ -856,7 +860,7 @@ class TiltedSum:
         return np.asarray(np.isfinite(epsilon) & (charged <= share * bounds))
 
     def epsilon(self, delta: float) -> float:
-        """As `epsilons`, for one delta."""
+        """Return the answer of `epsilons` for one delta."""
         return float(self.epsilons(np.array([delta]))[0])
 
     def epsilons(self, delta: np.ndarray) -> np.ndarray:

@@ -1,5 +1,5 @@
-"""Laplace noise on scalar sums in which a record occurs at most once: pairs of mixtures, what is
-proved and attained.
+"""Laplace noise on scalar sums in which a record occurs at most once: pairs of mixtures, proved
+profiles and attained bounds.
 
 Profiles are the closed forms of docs/proofs/laplace.md, at orders a = e^x >= 1, rounded
 up, with w = e^-theta, theta the distance over the noise scale. Each is 0 from its last order e^top
@@ -51,8 +51,8 @@ def _ends(rate: float, ratio: float, missed: float | None) -> tuple[float, float
 
 
 def included_once(rate: float, ratio: float, missed: float | None = None) -> Profile:
-    """(1 - q) Lap(0) + q Lap(theta) against Lap(0), as without replacement: q - sqrt(q w (a - 1 +
-    q)). Here and below `missed` is 1 - q (`complement`)."""
+    """Profile of (1 - q) Lap(0) + q Lap(theta) against Lap(0), as without replacement: q - sqrt(q w
+    (a - 1 + q)). Here and below `missed` is 1 - q (`complement`)."""
     _, top = _ends(rate, ratio, missed)
     q, w, rest = rate, math.exp(-ratio), complement(rate, missed)
 
@@ -65,7 +65,8 @@ def included_once(rate: float, ratio: float, missed: float | None = None) -> Pro
 
 
 def removed_once(rate: float, ratio: float, missed: float | None = None) -> Profile:
-    """Lap(0) against (1 - q) Lap(0) + q Lap(theta): r - sqrt(r a q w), r = 1 - a (1 - q)."""
+    """Profile of Lap(0) against (1 - q) Lap(0) + q Lap(theta): r - sqrt(r a q w), r = 1 - a (1 -
+    q)."""
     low, _ = _ends(rate, ratio, missed)
     top, q, w, rest = -low, rate, math.exp(-ratio), complement(rate, missed)
 
@@ -80,8 +81,8 @@ def removed_once(rate: float, ratio: float, missed: float | None = None) -> Prof
 
 
 def replaced_once(rate: float, ratio: float, missed: float | None = None) -> Profile:
-    """(1 - q) Lap(0) + q Lap(theta) against its mirror image: q - sqrt(q w E), E = (a - 1)(1 - q) +
-    a q w."""
+    """Profile of (1 - q) Lap(0) + q Lap(theta) against its mirror image: q - sqrt(q w E), E = (a -
+    1)(1 - q) + a q w."""
     low, high = _ends(rate, ratio, missed)
     top, q, w, rest = high - low, rate, math.exp(-ratio), complement(rate, missed)
 
@@ -94,7 +95,7 @@ def replaced_once(rate: float, ratio: float, missed: float | None = None) -> Pro
 
 
 def zeroed_once(rate: float, ratio: float, missed: float | None = None) -> Profile:
-    """(1 - q) Lap(0) + q Lap(2 theta) against (1 - q) Lap(0) + q Lap(theta), as without
+    """Profile of (1 - q) Lap(0) + q Lap(2 theta) against (1 - q) Lap(0) + q Lap(theta), as without
     replacement under zero-out: q - sqrt(q w E), E = a q + (a - 1) (1 - q) w."""
     q, w, rest = rate, math.exp(-ratio), complement(rate, missed)
     # 0 from the order on at which E = q / w; both factors without differences

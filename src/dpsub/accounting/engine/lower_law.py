@@ -79,8 +79,8 @@ def lower_law(
 
 
 def best_origin(losses: np.ndarray, masses: np.ndarray, step: float) -> float:
-    """Where, modulo the step, to put the grid so that rounding down to it costs least: at one of
-    the losses. Bins without mass are left out."""
+    """Place, modulo the step, for the grid such that rounding down to it costs least: at one of the
+    losses. Bins without mass are left out."""
     filled = masses > 0
     rest = losses[filled] - step * np.round(losses[filled] / step)
     order = np.argsort(rest)

@@ -1,8 +1,8 @@
 """Mechanisms of one's own: two output distributions, or a privacy profile, instead of noise.
 
-A mechanism is known by what bounds its pair of outputs (P with the record, Q without it) from
-above, two profiles, and, where both distributions are known, by what bounds it from below, masses
-of cells of outputs (docs/proofs/own_pairs.md).
+A mechanism is given by two profiles, which bound its pair of outputs (P with the record, Q without
+it) from above, and, where both distributions are known, by masses of cells of outputs, which bound
+it from below (docs/proofs/own_pairs.md).
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ class OwnMechanism:
         Upper bounds of H_a(P || Q) and H_a(Q || P) at increasing ln a >= 0; None where only lower
         bounds are known.
     cells, cells_back : Cells or None
-        What bounds both directions from below.
+        Bounds of both directions from below.
     exact : bool
         Whether both bounds are about one pair, exactly.
     conditions : tuple of str
-        What the bounds need of the caller.
+        Conditions of the bounds on the caller.
     largest_loss : float
         No loss is larger, in either direction.
     sampled_from_below : bool
@@ -407,13 +407,13 @@ def _of_plds(parts: list[Any], relation: Relation, name: str) -> OwnMechanism:
         lower[1] if lower else None,
         exact=False,
         conditions=("the given PLDs of dp-accounting are right, roundings included",),
-        # losses that were rounded down belong to more than all of Q
+        # losses that were rounded down would need a Q of total mass above 1
         sampled_from_below=False,
     )
 
 
 def _pld_cells(pmf: Any) -> Cells:
-    """The pair of a PLD: its masses at its losses, and all of Q that is left where P has none."""
+    """Return the pair of a PLD: its masses at its losses, and the rest of Q where P has no mass."""
     if hasattr(pmf, "_loss_probs"):
         places = np.array(list(pmf._loss_probs.keys()), dtype=float)
         p = np.array(list(pmf._loss_probs.values()), dtype=float)

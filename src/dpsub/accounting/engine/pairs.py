@@ -799,7 +799,8 @@ def _kept_counts(law: MultiplicityLaw, tail: float) -> int:
 
 
 def dropped(law: MultiplicityLaw, tail: float) -> tuple[MultiplicityLaw, float]:
-    """The law without counts of total probability at most `tail`, and that probability, rounded up.
+    """Return the law without counts of total probability at most `tail`, and that probability,
+    rounded up.
 
     By joint convexity (F1) the pair is dominated by the sub-pair of the counts kept and an infinite
     loss of that probability (docs/proofs/numerics.md, "Trimming").
@@ -812,7 +813,7 @@ def dropped(law: MultiplicityLaw, tail: float) -> tuple[MultiplicityLaw, float]:
 
 
 def capped(law: MultiplicityLaw, tail: float) -> MultiplicityLaw:
-    """The law of min(L, T): what the tail weighs is given to T.
+    """Return the law of min(L, T): the mass of the tail is given to T.
 
     For location pairs that move apart with l, in either direction, the optimal tests are
     half-lines, on which a smaller l has less mass under X and more under X': the capped pair is

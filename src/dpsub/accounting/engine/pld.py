@@ -39,7 +39,7 @@ class PrivacyLossDistribution:
     Parameters
     ----------
     step : float
-        Of the grid, in nats.
+        Step of the grid, in nats.
     indices : ndarray, shape (n,)
         Of the losses offset + indices[i] step; any order, repeated ones add up.
     masses : ndarray, shape (n,)
@@ -139,7 +139,8 @@ class PrivacyLossDistribution:
 
     @cached_property
     def _from_largest(self) -> np.ndarray | None:
-        """The same from the largest loss down."""
+        """Masses row by row, from the largest loss of the grid down; None for a law that is short
+        or sparse."""
         return self._table(self.support[1] - self.indices)
 
     def _table(self, places: np.ndarray) -> np.ndarray | None:
@@ -269,7 +270,7 @@ def law_of_chords(
 
 
 def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
-    """The hull's value at order 1: the lowest chord there between a point to the right and a
+    """Return the hull's value at order 1: the lowest chord there between a point to the right and a
     mirrored one.
 
     With A = a_i - 1, B = a_j - 1 that chord has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1

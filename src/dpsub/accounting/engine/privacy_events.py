@@ -1,9 +1,9 @@
-"""Privacy events: what bounds the privacy loss of one step, or of one epoch, from both sides.
+"""Privacy events: bounds of the privacy loss of one step, or of one epoch, from both sides.
 
 An event gives privacy loss distributions (PLDs) on a grid: one that dominates the step (`upper`),
 and one that explicit data sets attain (`lower`). Both hold on any grid and for any tail that is cut
-off. A direction is that of X against X', or `swapped`. Which theorem gives an event stands with the
-scheme; this module knows the kinds:
+off. A direction is that of X against X', or `swapped`. The theorem that gives an event is named by
+the scheme; this module knows the kinds:
 
 - `PairEvent`: the worst data sets are known, so both bounds are about one loss;
 - `DominatedEvent`: a proved profile, and an attack that may fall short of it;
@@ -39,7 +39,8 @@ from dpsub.accounting.engine.pld import (
 from dpsub.accounting.engine.statistic import Statistic
 
 ProfileMaker = Callable[[float], tuple[Profile, Profile | None]]
-"""tail -> (H_a(P || Q), H_a(Q || P)) for a >= 1; None for the second where it equals the first."""
+"""Function tail -> (H_a(P || Q), H_a(Q || P)) for a >= 1; None for the second where it equals the
+first."""
 
 # log orders at which a profile is looked at to see how far it reaches
 _PROBES = np.concatenate([[0.0], np.geomspace(1e-5, MAX_LOSS, 90)])
@@ -197,7 +198,7 @@ class DominatedEvent(Event):
     profile : callable
         See `ProfileMaker`.
     attack : GaussianPair or None
-        What known data sets attain.
+        Outputs on the data sets of the attack.
     attained : bool
         Whether the attack attains the profile in one step.
     """
@@ -304,8 +305,8 @@ class StatisticEvent(AttackEvent):
 
 @dataclass(frozen=True)
 class EnclosedEvent(Event):
-    """A step that one event bounds, perhaps another one as well, at less cost, and others attain,
-    each by data sets of its own; where there are none, the bound is all that is known."""
+    """A step that one event bounds, perhaps with a second one at less cost, and that others attain,
+    each by data sets of its own; without these, the bound is all that is known."""
 
     proved: Event
     attacks: tuple[Event, ...]
@@ -358,7 +359,7 @@ def order_grid(profile: Profile, step: float, tail: float, floor: float = 0.0) -
     """Indices of the orders that suit a profile, up to where less than `tail` is left of it.
 
     Every order of the grid is taken up to where a thousandth of the profile is left, ever sparser
-    ones from there on; `floor` is what it falls to.
+    ones from there on; `floor` is the value that it falls to.
     """
     values = profile(_PROBES) - floor
     # what is left beyond the last order is charged as infinite loss ("Profiles")

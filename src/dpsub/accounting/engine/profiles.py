@@ -81,7 +81,7 @@ _TOGETHER = 2**13  # numbers that are worked on together, one for each cell and 
 
 class _Orders(NamedTuple):
     """Orders a, shape (n,), and for each count l and each of them, shape (counts, n): the largest
-    value of f_l, G(a, 2 l / s), and where it is."""
+    value of f_l, G(a, 2 l / s), and its place."""
 
     a: np.ndarray
     largest: np.ndarray

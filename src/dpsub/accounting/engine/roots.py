@@ -1,4 +1,5 @@
-"""Where a bound meets a target, found from the safe side by few evaluations.
+"""Root search: the number at which a bound meets a target, found from the safe side by few
+evaluations.
 
 A bound of epsilon takes seconds, and is close to a power of the number x that is searched for: the
 secant of logarithms needs two or three of them. Nothing is assumed for validity: `safe` was
@@ -18,7 +19,7 @@ from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.errors import NumericalError, UnsupportedError
 
 _MOST_ROUNDS = 60
-# log(bound / target) of a bound that is 0 or infinite
+# stands for log(bound / target) of a bound that is 0 or infinite
 _FAR = 40.0
 # how far beyond the root the next x lies, as a share of the accuracy, so that the ends of the
 # answer close on it from both sides

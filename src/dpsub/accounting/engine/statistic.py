@@ -50,7 +50,7 @@ class Statistic(ABC):
 
     @property
     def outputs(self) -> Outputs | None:
-        """The outputs themselves, where a closed form says what they are."""
+        """The outputs themselves, where they have a closed form."""
         return None
 
     def _directed(self, edges: np.ndarray, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -141,8 +141,8 @@ def _log_ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def _crossings(edges: np.ndarray, table: np.ndarray, step: float) -> np.ndarray:
-    """Where a tabulated loss passes half-way points of the grid, by interpolation between centres
-    of cells, those of NaN left out."""
+    """Places where a tabulated loss passes half-way points of the grid, by interpolation between
+    centres of cells, those of NaN left out."""
     known = np.isfinite(table)
     centres = ((edges[:-1] + edges[1:]) / 2)[known]
     height = np.clip(table[known], -MAX_LOSS, MAX_LOSS) / step + 0.5

@@ -1,9 +1,9 @@
 """Work: operations that are counted before they are done, so that the effort of an answer is a
 function of its question.
 
-One unit is about a nanosecond of one core of a laptop. Whatever takes long says what it is about to
-do (`spend`), from the sizes of its arrays and the weights below, which were measured once. A budget
-that does not suffice ends it by `OutOfWorkError`, and what was proved before stands. No clock
+One unit is about a nanosecond of one core of a laptop. Long computations announce their work
+(`spend`), from the sizes of their arrays and the weights below, which were measured once. A budget
+that does not suffice ends them by `OutOfWorkError`, and bounds proved before stand. No clock
 decides: on a busy machine the same work takes longer and ends at the same place. The one exception
 is the time limit that a user may set, and an answer says when it struck.
 """
@@ -29,17 +29,18 @@ Value = TypeVar("Value")
 EFFORT = 1.0
 """Effort of an answer for which none is given: about two seconds for the hardest questions."""
 UNITS = 2.2e9
-"""Of effort 1."""
+"""Units of effort 1."""
 # efforts at which a question is tried one after the other, then each twice the last one
 _RUNGS = (1 / 32, 1 / 8, 3 / 4)
 MOST_EFFORT = 1e6
 
 NUMBER = 1.0
-"""One number in one or two plain operations on arrays."""
+"""Units of one number in one or two plain operations on arrays."""
 TERM = 8.0
-"""One number through an exponential, a logarithm or a normal tail, with what is done around it."""
+"""Units of one number through an exponential, a logarithm or a normal tail, with the operations
+around it."""
 TRANSFORM = 0.6
-"""A transform of n real numbers takes this, times n log2(n)."""
+"""Units of a transform of n real numbers, over n log2(n)."""
 _CALL = 1.5e4  # one round of a loop over arrays, however small they are
 
 
@@ -63,7 +64,7 @@ class _Guard:
 
     seconds: float
     deadline: float
-    """Of `time.monotonic`."""
+    """Time of `time.monotonic`."""
     has_struck: bool = False
 
 
@@ -98,7 +99,7 @@ def metered(effort: float = math.inf, time_limit: float | None = None) -> Iterat
 
 @contextmanager
 def timed(seconds: float | None) -> Iterator[None]:
-    """Let what follows end after so many seconds, or with the time limit that is set, if that comes
+    """Let the block end after so many seconds, or with the time limit that is set, if that comes
     first."""
     if seconds is None:
         yield
@@ -116,7 +117,7 @@ def timed(seconds: float | None) -> Iterator[None]:
 
 @contextmanager
 def limited(effort: float) -> Iterator[None]:
-    """Let what follows spend at most this much, and no more than is left."""
+    """Let the block spend at most this much, and no more than is left."""
     meter = _METER.get()
     if meter is None:
         yield
@@ -131,7 +132,7 @@ def limited(effort: float) -> Iterator[None]:
 
 @contextmanager
 def uncounted() -> Iterator[None]:
-    """Let what follows cost nothing: first ends, which exist with any budget."""
+    """Let the block cost nothing: first ends, which exist with any budget."""
     before = _METER.set(None)
     try:
         yield
@@ -140,7 +141,7 @@ def uncounted() -> Iterator[None]:
 
 
 def share(part: float) -> AbstractContextManager[None]:
-    """Let what follows spend at most this part of what is left."""
+    """Let the block spend at most this part of what is left."""
     return limited(part * left() / UNITS)
 
 
@@ -179,9 +180,9 @@ def affords(units: float) -> bool:
 
 
 def remembered(size: int) -> Callable[[Callable[P, Value]], Callable[P, Value]]:
-    """Remember what a function of hashable arguments returns, within a question with a budget for
-    that question alone: what others have asked before must not save it work. Questions without a
-    budget share the last `size` values.
+    """Remember the results of a function of hashable arguments, within a question with a budget for
+    that question alone: the questions of others must not save it work. Questions without a budget
+    share the last `size` values.
     """
 
     def decorated(function: Callable[P, Value]) -> Callable[P, Value]:
@@ -216,8 +217,8 @@ def spent() -> float:
 
 
 def refusals() -> int:
-    """How many pieces of work were not done for want of a budget: where the number stays the same,
-    a larger one would have changed nothing."""
+    """Number of pieces of work that were not done for want of a budget: where it stays the same, a
+    larger budget would have changed nothing."""
     meter = _METER.get()
     return 0 if meter is None else meter.refusals
 

@@ -3,11 +3,11 @@
 number.
 
 Within a block of B steps the value is followed by one law K, that of a pair that is chosen often,
-and an excess F, for what the best choice gains over K in a step. Where the step of the game, T,
+and an excess F, for the gain of the best choice over K in a step. Where the step of the game, T,
 has T U <= K (U + F) and T (U + (B - 1) F) <= K (U + B F), T^B U is at most K^B (U + B F): means of
 a largest value are no smaller than the largest mean, and T is convex
-(docs/proofs/without_replacement.md, Theorem 75). Any K and F are valid; what the two inequalities
-lack is measured and added.
+(docs/proofs/without_replacement.md, Theorem 75). Any K and F are valid; the amount by which the two
+inequalities fail is measured and added.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class BlockedGame:
         return GameValue(x, larger, self.tilt, log_scale, infinity)
 
     def roughly(self, count: int) -> Rough:
-        """About the value of all steps, and A at about so many moments: no bound, as a choice is
+        """Estimate the value of all steps, and A at about so many moments: no bound, as a choice is
         kept for all steps of a block."""
         orders, for_each = 2 if self.swapped else 1, 0.0
         value, window = np.zeros((orders, 1)), None
@@ -184,7 +184,7 @@ class BlockedGame:
 
 
 class Rough(NamedTuple):
-    """About the value of a game, A at some moments, and what a play takes for each pair."""
+    """Estimate of the value of a game, A at some moments, and the work of a play for each pair."""
 
     value: GameValue
     snapshots: list[Snapshot]
@@ -278,7 +278,8 @@ class _Window:
 
 
 class _After(NamedTuple):
-    """A after a block, what the next one may expect, and what was added, as a share of A."""
+    """A after a block, the excess that the next one may expect, and the amount that was added, as a
+    share of A."""
 
     value: np.ndarray
     expected: _Expected | None
@@ -287,8 +288,8 @@ class _After(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """By how much more the second inequality asked for than the first one, from a point of the grid
-    on, in a block of this length: the next block will be like it."""
+    """Amount by which the second inequality asks for more than the first one, from a point of the
+    grid on, in a block of this length: the next block will be like it."""
 
     first: int
     growth: np.ndarray
@@ -335,7 +336,7 @@ class _Block:
         return _After(np.asarray(best * self.grown), None, 0.0)
 
     def after_one_choice(self) -> np.ndarray:
-        """About A after the block, where a choice is kept."""
+        """Estimate A after the block, where a choice is kept."""
         window = self.window
         orders, count, _ = window.spectra.shape
         work.spend(orders * (1 + 2 * count) * (work.transform(window.n) + 4 * window.n))
@@ -343,7 +344,7 @@ class _Block:
         return np.asarray(np.maximum(moved[:, :, window.inside].max(axis=1), 0.0))
 
     def after_all(self, expected: _Expected | None) -> _After:
-        """A after the block, and what was learnt of its excess (Theorem 75)."""
+        """Return A after the block, and the observed growth of its excess (Theorem 75)."""
         window, B, checked = self.window, self.length, self.window.checked
         transformed = fft.rfft(self.padded)
         largest = self._largest(transformed, checked)
@@ -380,8 +381,8 @@ class _Block:
     def _added(
         self, lacking: np.ndarray, unit: np.ndarray, norms: np.ndarray, pairs: tuple[int, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The charge for all that the inequalities lack: in each step this share of A, where A
-        is large, and in all of the block this number everywhere; of each order, shape (o, 1)."""
+        """The charge for the failure of the inequalities: in each step this share of A, where A is
+        large, and in all of the block this number everywhere; of each order, shape (o, 1)."""
         B, kernels = self.length, self.window.kernels
         orders = lacking.shape[0]
         sums = kernels.sums.reshape(orders, -1)
@@ -417,7 +418,7 @@ class _Block:
             masses = kernels.masses.reshape(*sums.shape, -1)[order]
             means = np.einsum("ij,kj->ik", rows, masses)
             chosen = np.bincount(means.argmax(axis=1), best[looked], minlength=sums.shape[1])
-            # what is added everywhere must not grow
+            # the amount that is added everywhere must not grow
             chosen[self.length * (1 - sums[order] / sums[order].max()) > _LEAST] = -1.0
             pairs.append(int(chosen.argmax()))
         return tuple(pairs)

@@ -1,9 +1,9 @@
-"""Upper ends by the value of a game: which cells cover the choices of a step, on which grid.
+"""Upper ends by the value of a game: the cells that cover the choices of a step, and the grid.
 
-The two extreme choices, those of the filler flip, are played first, on a coarse grid: they show
-what the game comes to where the cells are as small as can be, and at which orders a choice matters.
-There every cell is looked at, and those that gain over the extreme ones are cut. Any cover and grid
-are valid: this module decides only how close the answer comes.
+The two extreme choices, those of the filler flip, are played first, on a coarse grid: they show the
+value of the game with the smallest cells, and at which orders a choice matters. There every cell is
+looked at, and those that gain over the extreme ones are cut. Any cover and grid are valid: this
+module decides only how close the answer comes.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class _CoverSearch:
         self.proved = math.inf
         """The answer of the last play."""
         self.closest = math.inf
-        """That of the best one."""
+        """The answer of the best play."""
         self._pace = _FIRST_PACE
         self.wholes: dict[float, float] = {}
         """The answer with one cell for all choices, on grids of these steps."""
@@ -193,20 +193,20 @@ class _CoverSearch:
         self._orders: dict[float, np.ndarray] = {}
         self._aims: dict[float, Rough] = {}
         self._single_work: dict[float, float] = {}
-        """Of a play step by step, for each cell."""
+        """The work of a play step by step, for each cell."""
         self._gains: dict[tuple[Group, float], np.ndarray] = {}
         self._looked: dict[float, _Looks] = {}
         self._values: dict[tuple[float, tuple[Any, ...], bool], GameValue] = {}
         self._cover: list[Any] = [game.cells.whole]
         self._covers: list[tuple[list[Any], float]] = []
-        """With what their cells cost over the extreme choices, as a share of A."""
+        """Covers, with the costs of their cells over the extreme choices, as a share of A."""
         # the tilt of the saddle point where one pair dominates all choices
         before = work.spent()
         coarse = _COVERING if upper > _FAR_APART * lower else _COVERING / 2
         self.first_step = game.spread * coarse
         whole = self._pld((game.cells.whole,), self.first_step)
         self._law_work = (work.spent() - before) * coarse
-        """For a law on a grid of one step in a standard deviation."""
+        """The work of a law on a grid of one step in a standard deviation."""
         cumulants = ComposedLoss([whole], [game.steps]).cumulants
         if target.delta is not None:
             self.tilt = cumulants.tilt_at_delta(math.log(target.delta))
@@ -283,9 +283,9 @@ class _CoverSearch:
         return self._looks(grid).cost(np.maximum(gains.max(axis=0), 0.0))
 
     def that_fit(self, step: float) -> Iterator[tuple[Sequence[Any], float]]:
-        """Covers of those so far, and grids at most as fine as this one, that are likely to come
-        to an end, the closest first, as the extreme choices and the looks say; then closer ones, if
-        the play took less than was expected."""
+        """Yield a cover of those so far, and a grid at most as fine as this one, that are likely to
+        come to an end, the closest first, as the extreme choices and the looks say; then closer
+        ones, if the play took less than was expected."""
         grids = [step]
         while grids[-1] < self.of.spread * _COVERING:
             grids.append(2 * grids[-1])
@@ -384,8 +384,8 @@ class _CoverSearch:
         return self._aims[step].value.answer(self.target)
 
     def covers(self, step: float, share: float) -> Iterator[Sequence[Any]]:
-        """Covers for plays on this grid, until what cells cost is at most this share of what the
-        grid leaves to them: often it is more than the looks at them say."""
+        """Yield covers for plays on this grid, until the cost of their cells is at most this share
+        of the room that the grid leaves to them: often it is more than the looks at them say."""
         before, cells, least = math.inf, 0, share
         self._aim(step)
         # where a play takes less work than the laws of its cells, first with few of them; a budget
@@ -466,7 +466,8 @@ class _CoverSearch:
 
     @cached_property
     def _per_share(self) -> float:
-        """By how much the answer grows where A grows by its own size, at the rate of a little."""
+        """Return how much the answer grows where A grows by its own size, at the rate of a
+        little."""
         if self.target.delta is None:
             return self._aim(self.of.spread * _COVERING)
         value = self._aims[self.of.spread * _COVERING].value
@@ -481,7 +482,7 @@ class _CoverSearch:
         return [(cell,) for cell in self.of.cells.extremes]
 
     def _laws(self, cover: Sequence[Any], step: float) -> int:
-        """How many laws a play with this cover has, or will have."""
+        """Number of laws that a play with this cover has, or will have."""
         known = self._groups.get((tuple(cover), step))
         return len(known) if known is not None else math.ceil(len(cover) / _SHARING)
 
@@ -496,7 +497,7 @@ class _CoverSearch:
         return self._groups[key]
 
     def _served_on(self, grid: float, groups: Sequence[Group]) -> list[Group]:
-        """These groups, but for those that one law does not serve on this grid."""
+        """Return these groups, but split those that one law does not serve on this grid."""
         looks = self._looks(grid)
         by_cell = [self._gain((cell,), grid) for group in groups for cell in group]
         most = np.maximum(np.max(by_cell, axis=0), 0.0)
@@ -552,23 +553,23 @@ class _CoverSearch:
         return self._gains[group, grid]
 
     def game(self, groups: Sequence[Group], step: float) -> BlockedGame:
-        """A game with these cells."""
+        """Return a game with these cells."""
         plds, swapped = self.plds(groups, step), self.swapped(groups, step)
         steps = self.of.steps
         return BlockedGame(plds, steps, self.tilt, _BLOCKS, self.lost, swapped, self.end)
 
     def plds(self, groups: Sequence[Group], step: float) -> list[PrivacyLossDistribution]:
-        """A law that dominates all cells of a group, for each."""
+        """Return a law for each group that dominates all of its cells."""
         return [self._pld(group, step) for group in groups]
 
     def swapped(self, groups: Sequence[Group], step: float) -> list[PrivacyLossDistribution]:
-        """Those of the other order of the data sets, where it has a value of its own."""
+        """Return the laws for the other order of the data sets, where it has a value of its own."""
         mirrored = self.of.cells.mirrored
         return [] if mirrored else [self._pld(group, step, swapped=True) for group in groups]
 
     def _pld(self, group: Group, step: float, *, swapped: bool = False) -> PrivacyLossDistribution:
-        """On the orders that suit the whole: with the same ones for all, larger profiles have
-        larger bounds."""
+        """Return the law of a group, on the orders that suit the whole: with the same ones for all,
+        larger profiles have larger bounds."""
         if step not in self._orders:
             check_step(step)
             whole, _ = self._profiles(self.of.cells.whole)
@@ -587,8 +588,8 @@ class _CoverSearch:
 
 @dataclass(frozen=True, eq=False)
 class _Looks:
-    """Orders of a play with the extreme choices, at several moments, and how much of what is gained
-    there comes to the answer, as a share of A.
+    """Orders of a play with the extreme choices, at several moments, and the share of a gain there
+    that comes to the answer, as a share of A.
 
     Between the order asked for and the last step orders wander as losses under the tilt do.
     """
@@ -607,10 +608,10 @@ class _Looks:
         law = kernels.masses[kernels.sums.argmax()]
         mean = float(np.einsum("i,i", law, kernels.losses)) / float(law.sum())
         final = snapshots[-1]
-        # far out nothing is left of it
+        # far out nothing is left of A
         last = int(np.flatnonzero(final.best.max(axis=0) > 0).max(initial=0))
         at_end = min(round(epsilon / kernels.step), last)
-        # of both orders of the data sets the larger value counts
+        # the larger value of both orders of the data sets counts
         order = int(final.best[:, at_end].argmax())
         size = float(final.best[order, at_end])
         if not size > 0:

@@ -95,8 +95,8 @@ class FillerFlip:
     tilt: float = 0.0
 
     def played(self, low: float, high: float) -> Policy:
-        """The policy that accepts at once where it remembers less than `low` nats, and gives up
-        above `high`; any window around 0 is valid, and a wide one better."""
+        """Return the policy that accepts at once where it remembers less than `low` nats, and gives
+        up above `high`; any window around 0 is valid, and a wide one better."""
         step = self.choices[0].accepted.step
         first, last = math.floor(low / step), math.ceil(high / step)
         window = last - first + 1
@@ -304,8 +304,8 @@ class AdaptiveAttack:
         return self.answers([question])[0]
 
     def answers(self, targets: Sequence[Target]) -> list[float]:
-        """As `answer`, for targets in order: a policy that suits one of them serves each, where its
-        errors are seen nowhere else, so that few are played."""
+        """Return the answers for targets in order: a policy that suits one of them serves each,
+        where its errors are seen nowhere else, so that few are played."""
         best, unserved = [0.0] * len(targets), list(range(len(targets)))
         for _ in range(_POLICIES):
             if not unserved:
@@ -369,7 +369,7 @@ class AdaptiveAttack:
         return FillerFlip(choices(pair, step), self.steps, tilt).played(_ACCEPTED, top)
 
     def _takes(self, step: float, top: float) -> float:
-        """The work of a play with this memory, roughly."""
+        """Estimate the work of a play with this memory."""
         blocks = sum(repeats for _, repeats in _blocks(self.steps))
         return blocks * _play_of_block(_TRANSFORMED * math.ceil((top - _ACCEPTED) / step))
 
@@ -382,9 +382,9 @@ def _range(pair: GaussianPair | LaplacePair, tail: float) -> tuple[float, float]
 
 
 def choices(pair: Attacked, step: float) -> tuple[Fillers, Fillers]:
-    """Outcomes of one step with fillers at -C and at +C, on the grid of this step. Under
-    substitution the two data sets change places; under zero-out the outputs are
-    those of fillers and record at -C, mirrored."""
+    """Return the outcomes of one step with fillers at -C and at +C, on the grid of this step. Under
+    substitution the two data sets change places; under zero-out the outputs are those of fillers
+    and record at -C, mirrored."""
     at_minus, exchanged = _both(pair, step)
     if isinstance(pair, ZeroedPair):
         return at_minus, _both(pair.without_record, step)[1]
@@ -392,7 +392,7 @@ def choices(pair: Attacked, step: float) -> tuple[Fillers, Fillers]:
 
 
 def _both(pair: GaussianPair | LaplacePair, step: float) -> tuple[Fillers, Fillers]:
-    """Outcomes of one step, and those with the two data sets exchanged.
+    """Return the outcomes of one step, and those with the two data sets exchanged.
 
     Cells of losses end half-way between grid points; masses go to the two next to their own loss,
     kept on average: the memory is a random one, and any memory is valid.
@@ -426,8 +426,8 @@ def _both(pair: GaussianPair | LaplacePair, step: float) -> tuple[Fillers, Fille
 
 
 def _saddle(fillers: Sequence[Fillers], k: int, question: Target) -> tuple[float, float]:
-    """The tilt at which no choice of fillers has a smaller Chernoff bound, and the epsilon asked
-    for, or its bound. Any tilt and epsilon are valid."""
+    """Return the tilt at which no choice of fillers has a smaller Chernoff bound, and the epsilon
+    asked for, or its bound. Any tilt and epsilon are valid."""
     laws = [choice.accepted for choice in fillers]
     variance = k * max(law.moments(0.0)[1] for law in laws)
     unit = 1 / max(float(np.sqrt(variance)), 1e-12)

@@ -150,7 +150,7 @@ class Branch(NamedTuple):
 
 @dataclass(frozen=True)
 class Copies:
-    """How often a sample holds the record.
+    """Law of how often a sample holds the record.
 
     It passes the stage before the last with probability `passed`, q, `missed` being 1 - q
     (`complement`), and is then drawn l times with probability counts[l]; `rest` is left out of
@@ -174,7 +174,7 @@ class Copies:
 
     @property
     def log_bases(self) -> np.ndarray:
-        """ln u at the points: what of its charge a base of this weight pays."""
+        """Logarithms of u at the points: the part of its charge that a base of this weight pays."""
         points = np.array(self.points)
         if self.branches:
             return np.log(points)
@@ -276,8 +276,8 @@ def _base_weights(
 def _base_weight(
     slots: int, draws: int, held: int, law: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """That of one number of slots that the record holds, from the law of how many others are
-    drawn."""
+    """Values and masses of the base's weight for one number of slots that the record holds, from
+    the law of how many others are drawn."""
     others = slots - held
     if not others:
         return np.ones(1), np.ones(1)
@@ -670,8 +670,8 @@ class Kernels:
         return float(total + 1e-12 * (1 + abs(largest) + abs(total)))
 
     def reach(self, steps: int, tail: float) -> tuple[int, int]:
-        """How far so many losses of one of these laws, or fewer, take an order down and up but for
-        mass of at most `tail`, in points."""
+        """Return how far so many losses of one of these laws, or fewer, take an order down and up
+        but for mass of at most `tail`, in points."""
         slopes = _REACHES / (self.deviation * math.sqrt(steps))
         slopes = slopes[slopes * max(self.left, self.right) * self.step < 600.0]
         reached = []

@@ -142,8 +142,8 @@ def _exp(exponent: np.ndarray) -> np.ndarray:
 
 
 def _end(points: Sequence[tuple[np.ndarray, float]], free: np.ndarray) -> np.ndarray:
-    """Where the sum over points (ln w, c) of w e^(2 min(u, c) - c) reaches `free`: u >= 0, infinite
-    if nowhere."""
+    """Return the place where the sum over points (ln w, c) of w e^(2 min(u, c) - c) reaches `free`:
+    u >= 0, infinite if nowhere."""
     end, start = np.full(free.shape, np.inf), 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         # between neighbouring places some terms rise like e^(2 u), and the others are constant

@@ -1,6 +1,6 @@
 """Static attacks: two data sets, the same at all steps, whose noisy sums have known densities.
 
-They are what an audit plays; the accountant computes what the same data sets attain.
+An audit plays them; the accountant computes the delta or epsilon that the same data sets attain.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Neighbours:
     Attributes
     ----------
     record : float
-        The record in which they differ, as the first data set has it.
+        The record in which they differ, in the first data set.
     other : float or None
-        What the second one has in its place; None if it is missing there.
+        The record of the second data set in its place; None if it is missing there.
     filler : float
         All other records.
     """
@@ -40,8 +40,8 @@ class Neighbours:
 
 @dataclass(frozen=True, eq=False)
 class _PlayedDataSets:
-    """Neighbouring data sets with their numbers of records; the first ones of each, as many as
-    `group` says, are those that differ."""
+    """Neighbouring data sets with their numbers of records; they differ in the first records of
+    each, as many as `group` says."""
 
     neighbours: Neighbours
     n_records: tuple[int, int]
@@ -83,7 +83,7 @@ class StepAttack(_PlayedDataSets):
 
 @dataclass(frozen=True, eq=False)
 class EpochAttack(_PlayedDataSets):
-    """Noisy sums of an epoch, less what fillers add up to.
+    """Noisy sums of an epoch, less the sum of the fillers.
 
     The record is in `k` of the first steps: for k = 1 in step j with chance `weights[j]`, and in
     none with what is left; else in any k of them, all choices alike. There it moves the sum by
@@ -96,8 +96,8 @@ class EpochAttack(_PlayedDataSets):
     k: int = 1
 
     def losses(self, moved: np.ndarray) -> np.ndarray:
-        """log of the density of an epoch on data set 0 over that on data set 1; of outputs less
-        what as many fillers add up to, shape (epochs, steps)."""
+        """Return the log of the density of an epoch on data set 0 over that on data set 1; of
+        outputs less the sum of as many fillers, shape (epochs, steps)."""
         moved = moved[:, : len(self.weights)]
         return self._log_mixture(moved, self.shifts[0]) - self._log_mixture(moved, self.shifts[1])
 

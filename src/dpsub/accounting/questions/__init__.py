@@ -1,5 +1,5 @@
 """Questions about releases: accounts, curves, checks, searches, recommendations, selections,
-ledgers and audits; and the certificates, statements and pictures that are made of their answers.
+ledgers and audits; and the certificates, statements and pictures made from their answers.
 
 The methods of answers that make one call `hooks`, which is filled in here.
 """

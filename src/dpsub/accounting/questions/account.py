@@ -1,7 +1,8 @@
 """The answer to most questions: a lower and an upper bound of one privacy number.
 
-An `Account` also gives the kind of its bounds, what proves them, and why they are not closer.
-The module `proof` computes it, `refinement` tightens it, and `question` asks for it.
+An `Account` also gives the kind of its bounds, the theorems and attacks behind them, and the reason
+why they are not closer. The module `proof` computes it, `refinement` tightens it, and `question`
+asks for it.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ the papers' pair, which is not a guarantee."""
 WIDTH_MISSED = (
     "wider than requested: numerical limits stopped the refinement early; both ends are valid"
 )
-"""Added to the conditions of a quick answer where `Account.width_met` is false."""
+"""Condition that is added to those of a quick answer where `Account.width_met` is false."""
 WIDTH_REASONS = {
     "effort": "effort: the budget of work ended the refinement; raise effort",
     "numerics": "numerics: no finer grid brings the ends closer",
     "theory": "theory: no closer proof or attack is known; more effort does not help",
     "quick": "quick: this is the first bound; ask without quick",
 }
-"""Why ends are farther apart than requested, and what would help."""
+"""Reasons why ends are farther apart than requested, and what would help."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,12 @@ class Account(ShortText):
         What proves the upper end, and where the attack behind the lower end stands, with the
         page of docs/proofs.
     width_reason : str
-        Why the ends are farther apart than requested (effort, numerics or theory) and what would
+        Why the ends are farther apart than requested (effort, numerics or theory), and what would
         help; empty if they are not.
     asked : Asked or None
         The releases, and where the number was asked for; None if that is not known.
     attack_known : bool
-        Whether any attack on these releases is known, even if what was computed of it is trivial.
+        Whether any attack on these releases is known, even if its computed bound is trivial.
     settled : bool
         Whether finer grids would move neither end of the first bound by a percent.
     """
@@ -121,7 +122,7 @@ class Account(ShortText):
         ArgumentError
             If the answer has several values, or is not a proved one (variant = paper).
         UnsupportedError
-            If what gave an end cannot be written down.
+            If the proof of an end cannot be written down.
         """
         if self._origin is None:
             raise ArgumentError(
@@ -181,7 +182,7 @@ class Account(ShortText):
         object.__setattr__(self, "kind", self._kind_of_ends())
 
     def _kind_of_ends(self) -> str:
-        """The kind that these ends allow: it names no end that is trivial in all values."""
+        """Return the kind that these ends allow: it names no end that is trivial in all values."""
         if self.kind == "paper":
             return self.kind
         is_proved = self.quantity == "delta" or bool(np.any(np.isfinite(self.upper)))
@@ -196,19 +197,19 @@ class Account(ShortText):
 
 
 def given(target: Target) -> float:
-    """The epsilon or delta at which the other one is asked for."""
+    """Return the epsilon or delta at which the other one is asked for."""
     given = target.delta if target.epsilon is None else target.epsilon
     assert given is not None
     return float(given)
 
 
 def joined(phrases: Iterable[str]) -> str:
-    """Phrases that differ, in one line."""
+    """Join the phrases that differ, in one line."""
     return "; ".join(dict.fromkeys(phrases))
 
 
 def closest(before: Account, after: Account) -> Account:
-    """The better ends of two accounts of one number, each with what proves or attains it."""
+    """Return the better ends of two accounts of one number, each with its theorem or attack."""
     best = after
     if before.upper < after.upper:
         kept = {name: getattr(before, name) for name in ("upper", "pair", "theorem")}
@@ -223,7 +224,7 @@ def closest(before: Account, after: Account) -> Account:
 
 
 def stopped_by() -> str:
-    """The reason of ends that the budget ended, or the time limit."""
+    """Return the reason of ends that the budget ended, or the time limit."""
     limit = work.struck()
     if limit is None:
         return WIDTH_REASONS["effort"]

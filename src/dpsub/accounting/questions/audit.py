@@ -33,8 +33,8 @@ from dpsub.sampling.schedules import Schedule
 from dpsub.streams import stream
 
 MOST_DRAWS = 10**8
-"""Runs on each data set, for whose losses there is memory."""
-_MOST_INDICES = 10**8  # in one sample, for the same reason
+"""Largest number of runs on each data set, for whose losses there is memory."""
+_MOST_INDICES = 10**8  # indices in one sample, for the same reason
 _MOST_WORK = 10**12  # indices in all: hours
 _INDICES_A_BLOCK = 2_000_000
 # indices and draws where no number of draws is given
@@ -235,8 +235,8 @@ def _counted(
 def _worth(
     composition: Composition, epsilon: float, swapped: bool, proved: float
 ) -> tuple[float, float]:
-    """Bracket of the delta that an attack attains in one direction, where it cannot exceed what is
-    proved."""
+    """Return a bracket of the delta that an attack attains in one direction, where it cannot exceed
+    the proved bound."""
     target = Target(epsilon=epsilon)
     if composition.is_exact:
         return composition.brackets([target], [swapped])[0][:2]
@@ -253,7 +253,7 @@ class _Play:
 
     @property
     def epoch(self) -> int:
-        """Steps whose losses are one: those of an epoch of a schedule."""
+        """Number of steps whose losses are one: those of an epoch of a schedule."""
         sampler, n = self.release.sampler, self.attack.n_records[0]
         return sampler.steps_per_epoch(n) if isinstance(sampler, Schedule) else 1
 
@@ -270,7 +270,7 @@ class _Play:
         return int(min(max(work / (self.size * self.release.steps), _FEWEST), _MOST))
 
     def check_work(self, draws: int) -> None:
-        """Refuse what memory, or hours, would not suffice for."""
+        """Refuse an audit that needs too much memory, or hours."""
         steps, size = self.release.steps, self.size
         if size * self.epoch > _MOST_INDICES or draws * steps * size > _MOST_WORK:
             raise ArgumentError(

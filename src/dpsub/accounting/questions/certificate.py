@@ -57,7 +57,7 @@ _DIGITS = 9  # of claimed ends: what is rounded away is far more than two progra
 def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, Any]:
     """Return the certificate of an answer, ready for JSON, from the proof and the target for which
     it was computed."""
-    # first of all: what no file can hold is refused
+    # first of all, answers that no file can hold are refused
     releases = [as_plain(release) for release in proof.releases]
     _check_groups(proof)
     _check_dropped(proof)
@@ -82,7 +82,8 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
 
 
 def _check_groups(proof: Proof) -> None:
-    """A group's attack has to be one on all of its records, of whose number the law is known."""
+    """Refuse a group unless its attack is one on all of its records, of whose number the law is
+    known."""
     if all(release.group == 1 for release in proof.releases):
         return
     for case in proof.cases:
@@ -94,7 +95,8 @@ def _check_groups(proof: Proof) -> None:
 
 
 def _check_dropped(proof: Proof) -> None:
-    """Shuffled epochs of one step that drop records are samples, and are written as these."""
+    """Refuse shuffled epochs of one step that drop records: they are samples, and are written as
+    these."""
     for release in proof.releases:
         sampler = release.sampler
         if isinstance(sampler, Shuffle) and sampler.drop_last and release.steps == release.times:
@@ -138,7 +140,7 @@ def _upper(
 
 class _Certified(NamedTuple):
     """A composition whose upper laws a certificate holds, the theorem of each of its events, and
-    what it gives for one target."""
+    its grids for one target."""
 
     composition: Composition
     theorems: list[Theorem]
@@ -162,14 +164,14 @@ class _Certified(NamedTuple):
 
 
 def _certified(proof: Proof, target: Target) -> _Certified:
-    """Of the proofs of the answer, each as far as the verifier knows it, that of the smallest
-    end."""
+    """Return the proof of the smallest end among those of the answer, each as far as the verifier
+    knows it."""
     places = range(len(proof.composition.proofs))
     return min((_as_certified(proof, place, target) for place in places), key=lambda one: one.end)
 
 
 def _as_certified(proof: Proof, place: int, target: Target) -> _Certified:
-    """One of the proofs of the answer, on the grids on which it was looked at.
+    """Return one of the proofs of the answer, on the grids on which it was looked at.
 
     What the verifier knows of it may give a larger end than the answer's.
     """
@@ -186,8 +188,8 @@ def _as_certified(proof: Proof, place: int, target: Target) -> _Certified:
 
 
 def _shortened(certified: _Certified, claim: float, target: Target) -> _Certified:
-    """The same without the numbers of steps of Theorem 49 that the claim does not need, as the laws
-    for each of them are long."""
+    """Leave out the numbers of steps of Theorem 49 that the claim does not need, as the laws for
+    each of them are long."""
     for place, (event, _) in enumerate(certified.composition.entries):
         if not isinstance(event, HiddenStepEvent):
             continue
@@ -199,7 +201,7 @@ def _shortened(certified: _Certified, claim: float, target: Target) -> _Certifie
 
 
 def _with_event(certified: _Certified, place: int, event: Event, target: Target) -> _Certified:
-    """The same with another event at one place."""
+    """Put another event at one place."""
     entries = [*certified.composition.entries]
     entries[place] = event, entries[place][1]
     composition = Composition(entries)
@@ -208,14 +210,14 @@ def _with_event(certified: _Certified, place: int, event: Event, target: Target)
 
 
 def _looked_at(composition: Composition, grid: Evaluation, target: Target) -> Evaluation:
-    """The same grid, with what this composition gives on it."""
+    """Return the grid with the end that this composition gives on it."""
     composed = composition.upper(grid.step, grid.tail, grid.swapped)
     (answer,) = answers_of(composed, [target])
     return grid._replace(answer=float(answer))
 
 
 def _attained_on(composition: Composition, grid: Evaluation, target: Target) -> Evaluation:
-    """The same for the lower side."""
+    """Return the grid with the end that this composition attains on it."""
     composed = composition.lower(grid.step, grid.tail, grid.swapped)
     answer = 0.0 if composed is None else float(answers_of(composed, [target])[0])
     return grid._replace(answer=answer)
@@ -254,7 +256,7 @@ def _lower(
 
 
 def _evaluated(evaluations: Iterable[Evaluation], side: str, target: Target) -> list[Evaluation]:
-    """Grids on which one side of one target was looked for."""
+    """Return the grids on which one side of one target was looked for."""
     return [grid for grid in evaluations if grid.side == side and _same(grid.target, target)]
 
 
@@ -271,7 +273,7 @@ def _direction(swapped: bool) -> str:
 
 
 def _rounded(end: float, rounding: str) -> float:
-    """The end to a few digits on its safe side, also as a double."""
+    """Return the end with a few digits on its safe side, also as a double."""
     # outwards in decimals, as a reader sees it, and once more where the nearest double lies inside
     digits = Context(prec=_DIGITS, rounding=rounding)
     value = float(digits.create_decimal(Decimal(end)))
@@ -281,7 +283,8 @@ def _rounded(end: float, rounding: str) -> float:
 
 
 def _law(pld: PrivacyLossDistribution) -> dict[str, Any]:
-    """A privacy loss distribution: masses at multiples of the step, offset by `offset`."""
+    """Return a privacy loss distribution as plain data: masses at multiples of the step, offset by
+    `offset`."""
     order = np.argsort(pld.indices, kind="stable")
     return {
         "step": pld.step,
@@ -295,8 +298,8 @@ def _law(pld: PrivacyLossDistribution) -> dict[str, Any]:
 def _proved_parts(
     certified: _Certified, grid: Evaluation, shared: dict[Block, dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The laws of one direction, each with its theorem; what laws of both directions refer to goes
-    to `shared`."""
+    """Return the laws of one direction, each with its theorem; entries that laws of both directions
+    refer to go to `shared`."""
     parts = []
     entries = zip(certified.composition.entries, certified.theorems, strict=True)
     for place, ((event, times), (theorem, section)) in enumerate(entries):
@@ -322,7 +325,8 @@ def _proved_parts(
 
 
 def _orders(event: HiddenStepEvent) -> list[dict[str, Any]]:
-    """Where Theorem 61 is to be computed, with which numbers of steps and on which grids."""
+    """Return the orders at which Theorem 61 is to be computed, with their numbers of steps and
+    grids."""
     return [
         {"loss": bound.log_order, "steps": bound.steps, "unit": bound.unit}
         for bound in event.hidden.certified
@@ -354,7 +358,7 @@ def _of_block(
 
 
 def _blocks(event: Event) -> Sequence[AllocationEvent | Block]:
-    """The allocations, to one step or to several, that an event is made of."""
+    """Return the allocations, to one step or to several, that make up an event."""
     if isinstance(event, LargerBlocks):
         return [
             AllocationEvent(size, event.deviation) if own == 1 else event.block(size, own)
@@ -364,7 +368,8 @@ def _blocks(event: Event) -> Sequence[AllocationEvent | Block]:
 
 
 def _in_single_steps(event: AllocationEvent | SelectionEvent) -> list[AllocationEvent]:
-    """The blocks of Theorem 27, one of each size; for one step of the record there is one block."""
+    """Return the blocks of Theorem 27, one of each size; for one step of the record there is one
+    block."""
     if isinstance(event, AllocationEvent):
         return [event]
     return [block for block, _ in event.blocks]
@@ -394,8 +399,8 @@ def _several(block: Block) -> dict[str, Any]:
 def _revealed(
     event: AllocationEvent | SelectionEvent, step: float, tail: float
 ) -> dict[str, list[dict[str, Any]]]:
-    """The laws of the blocks of Theorem 27 in either direction, each with how often it is composed
-    and the sums that prove it."""
+    """Return the laws of the blocks of Theorem 27 in either direction, each with how often it is
+    composed and the sums that prove it."""
     return {
         _direction(swapped): [
             {
@@ -414,14 +419,15 @@ def _revealed(
 def _sums(
     event: AllocationEvent, step: float, tail: float, *, upper: bool, swapped: bool
 ) -> list[dict[str, Any]]:
-    """The laws of likelihood ratios from which that of an epoch is made, with their errors taken
-    into account."""
+    """Return the laws of likelihood ratios from which that of an epoch is made, with their errors
+    taken into account."""
     return [_ratios(law, of, swapped=swapped) for law, of in event.laws(step, tail, upper)]
 
 
 def _ratios(law: MeanLaw, of: tuple[int, int] | None, *, swapped: bool) -> dict[str, Any]:
-    """One law with masses and ratios moved by twice their errors to the safe side: what two laws
-    make has errors of at least their sum, so that the rounding of these products is covered."""
+    """Return one law with masses and ratios moved by twice their errors to the safe side: a law
+    made of two has errors of at least their sum, so that the rounding of these products is
+    covered."""
     heavier = 1.0 if law.upper else -1.0
     farther = -heavier if swapped else heavier  # (a - R)_+ falls with R, (R - a)_+ grows with it
     masses = law.mass * (1 + heavier * 2 * law.mass_error)
@@ -439,8 +445,8 @@ def _ratios(law: MeanLaw, of: tuple[int, int] | None, *, swapped: bool) -> dict[
 def _attained_parts(
     proof: Proof, composition: Composition, grid: Evaluation, place: int
 ) -> list[dict[str, Any]]:
-    """The laws that data sets attain, each with these data sets; events without an attack are left
-    out."""
+    """Return the laws that data sets attain, each with these data sets; events without an attack
+    are left out."""
     parts = []
     # the grid of the answer is the one that suits all events
     step = composition.fitting_step(grid.step)
@@ -461,7 +467,7 @@ def _attained_parts(
         # the law of an epoch is proved again from the laws of sums that it is made of
         if isinstance(event, AllocationEvent):
             part["sums"] = _sums(event, step, grid.tail, upper=False, swapped=grid.swapped)
-        # of a sum over the steps it is enough to know what each of them adds
+        # for a sum over the steps it is enough to know the addition of each of them
         summed = event.sums if isinstance(event, SelectionEvent) else event
         if isinstance(summed, SumEvent | GivenSumEvent):
             part["edges"] = summed.edges.tolist()
@@ -470,7 +476,8 @@ def _attained_parts(
 
 
 def _written(neighbours: Neighbours) -> dict[str, int | None]:
-    """Return what records contribute, in units of C: the certificate's numbers are integers."""
+    """Return the contributions of records, in units of C: the certificate's numbers are
+    integers."""
     other = neighbours.other
     return {
         "record": int(neighbours.record),

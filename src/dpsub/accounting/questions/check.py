@@ -64,7 +64,7 @@ class Check(words.ShortText, words.OnAccount):
         return words.check_text(self.verdict, self.claimed, self.account)
 
     def statement(self, clip: float | str = "C") -> words.Statement:
-        """As that of an account, with the verdict on the claim."""
+        """Return the statement of the account, with the verdict on the claim."""
         name = self.account.quantity
         claim = f"The claim that {name} is at most {words.near(self.claimed)} is {self.verdict}."
         return statement_of(self.account, clip, claim)
@@ -145,7 +145,7 @@ def check(
 def _claimed(
     claimed_epsilon: float | None, claimed_delta: float | None, at: dict[str, float | None]
 ) -> float:
-    """The number that is claimed, `at` the epsilon or delta that it needs."""
+    """Return the number that is claimed, `at` the epsilon or delta that it needs."""
     if (claimed_epsilon is None) == (claimed_delta is None):
         raise ArgumentError(
             "a claim is either an epsilon (at a delta) or a delta (at an epsilon), got "
@@ -164,7 +164,7 @@ def _claimed(
 
 
 def verdict_of(claimed: float, lower: float, upper: float) -> str:
-    """Whether a number in [lower, upper] is at most what is claimed: one of `VERDICTS`."""
+    """Say whether a number in [lower, upper] is at most the claim: one of `VERDICTS`."""
     return "refuted" if lower > claimed else "proved" if upper <= claimed else "open"
 
 
@@ -176,7 +176,7 @@ class ClaimJudge(Refinement[float]):
     Parameters
     ----------
     proof : Proof
-        Of the releases that the claims are about.
+        Theorems about the releases of the claims.
     epsilon, delta : float or None
         Exactly one: claims are about delta at this epsilon, or about epsilon at this delta.
     quick : bool
@@ -211,7 +211,7 @@ class ClaimJudge(Refinement[float]):
         return self._account
 
     def judge(self, claimed: float) -> str:
-        """Say whether the number is at most what is claimed: one of `VERDICTS`."""
+        """Say whether the number is at most the claim: one of `VERDICTS`."""
         self._claimed = claimed
         # ends that an earlier claim has refined may do for this one
         first = _COARSEST * self._unit if self._account is None else self.finer(self._width)
@@ -225,7 +225,7 @@ class ClaimJudge(Refinement[float]):
 
     @property
     def verdict(self) -> str:
-        """On the last claim, by the ends so far: one of `VERDICTS`."""
+        """The verdict on the last claim, by the ends so far: one of `VERDICTS`."""
         account = self.account
         return verdict_of(self._claimed, account.lower, account.upper)
 
@@ -237,8 +237,8 @@ class ClaimJudge(Refinement[float]):
             self._keep(answers(self.proof, question, self.epsilon, self.delta))
 
     def explained(self) -> Account:
-        """The ends so far, with the reason why they are not closer: none is needed where the claim
-        is decided, and no width was asked for."""
+        """Return the ends so far, with the reason why they are not closer: none is needed where the
+        claim is decided, and no width was asked for."""
         account, reason = self.account, ""
         if self._asked is not None:
             is_wide = self._asked.gap(account.lower, account.upper) > 1
@@ -253,7 +253,7 @@ class ClaimJudge(Refinement[float]):
 
     @property
     def _cause(self) -> str:
-        """Why the ends are not closer."""
+        """The reason why the ends are not closer."""
         if self._is_spent:
             return stopped_by()
         if self.quick and self.proof.tightens:

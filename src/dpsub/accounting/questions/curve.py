@@ -28,13 +28,13 @@ from dpsub.sampling import Sampler, Schedule
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_POINTS, _LAST_DELTA = 500, 1e-9  # of the epsilons that are asked where none are given
-# nats: what lies farther is no line of a trade-off function that a double could show
+_POINTS, _LAST_DELTA = 500, 1e-9  # epsilons where none are given; delta at the last one
+# nats: lines of a trade-off function that are farther away cannot be told by a double
 _FARTHEST = 300.0
 _EPS = float(np.finfo(float).eps)
-_ROUNDING = 32 * _EPS  # of a few operations on numbers of at most 1
-_FALSE_POSITIVE = 0.05  # of the test of which a few words speak
-_BISECTIONS, _ACCURACY = 70, 1e-9  # of mu, relative
+_ROUNDING = 32 * _EPS  # rounding of a few operations on numbers of at most 1
+_FALSE_POSITIVE = 0.05  # rate of the test in the short text
+_BISECTIONS, _ACCURACY = 70, 1e-9  # accuracy of mu, relative
 
 
 class Interval(NamedTuple):
@@ -46,7 +46,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Curve(words.ShortText):
-    """delta at many epsilons, and what follows from it.
+    """delta at many epsilons, and the numbers that follow from it.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Curve(words.ShortText):
         return figure
 
     def short_lines(self) -> list[words.Line]:
-        """A few of its numbers in words."""
+        """Return a few of its numbers in words."""
         misses = self.trade_off(_FALSE_POSITIVE)
         ends = (float(misses.lower), float(misses.upper))
         measures = words.CurveSummary(self.advantage, self.mu, _FALSE_POSITIVE, ends)
@@ -119,8 +119,8 @@ class Curve(words.ShortText):
         return Interval(lower.reshape(rates.shape), upper.reshape(rates.shape))
 
     def _lines(self, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """a and c(a) for a = e^-epsilon and e^epsilon, increasing; by the mirror c(1/a) = c(a) /
-        a."""
+        """Return a and c(a) for a = e^-epsilon and e^epsilon, increasing; by the mirror c(1/a) =
+        c(a) / a."""
         inside = self.epsilon <= _FARTHEST
         orders, heights = np.exp(self.epsilon[inside]), 1 - delta[inside]
         # slopes that rounding cannot tell apart are one line
@@ -132,8 +132,8 @@ class Curve(words.ShortText):
 
     @cached_property
     def _corners(self) -> tuple[np.ndarray, np.ndarray]:
-        """Corners of a polygon above c, which is concave, does not fall and is at most a and 1. In
-        each cell of the grid it is below the chords of both neighbouring cells, prolonged."""
+        """Return corners of a polygon above c, which is concave, does not fall and is at most a and
+        1. In each cell of the grid it is below the chords of both neighbouring cells, prolonged."""
         a, high = self._lines(np.asarray(self.account.lower))
         _, low = self._lines(np.asarray(self.account.upper))
         before, at_before = np.append(0.0, a[:-1]), np.append(0.0, low[:-1])
@@ -195,7 +195,7 @@ def curve(
 
 
 def curve_of(question: Question, epsilon: ArrayLike | None) -> Curve:
-    """The curve of releases of several kinds together."""
+    """Return the curve of releases of several kinds together."""
     with question.proof() as proof:
         return _curve(proof, question, epsilon)
 
@@ -218,7 +218,7 @@ def _curve(proof: Proof, question: Question, epsilon: ArrayLike | None) -> Curve
 
 
 def _epsilons(proof: Proof) -> np.ndarray:
-    """Epsilons from 0 to where delta is `_LAST_DELTA`, shape (e,)."""
+    """Return epsilons from 0 to where delta is `_LAST_DELTA`, shape (e,)."""
     width = min(1e-3, proof.composition.spread)
     # the points do not depend on how far the ends are refined
     ends = answers(proof, Question(proof.releases, width=width, quick=True), None, _LAST_DELTA)
@@ -227,7 +227,8 @@ def _epsilons(proof: Proof) -> np.ndarray:
 
 
 def _mu(epsilon: np.ndarray, delta: np.ndarray) -> Interval:
-    """Both ends of the mu whose Gaussian mechanism has this delta at this epsilon, shape (e,)."""
+    """Return both ends of the mu whose Gaussian mechanism has this delta at this epsilon, shape
+    (e,)."""
     low, high = np.full(epsilon.shape, -60.0), np.full(epsilon.shape, 60.0)  # of ln mu
     with np.errstate(divide="ignore"):
         log_delta = np.log(delta)
@@ -242,8 +243,8 @@ def _mu(epsilon: np.ndarray, delta: np.ndarray) -> Interval:
 
 
 def _mu_of(proof: Proof) -> Interval:
-    """The smallest mu with mu-Gaussian DP: at most that without sampling, and no less than in the
-    farthest tails (Theorem 24)."""
+    """Return the smallest mu with mu-Gaussian DP: at most that without sampling, and no less than
+    in the farthest tails (Theorem 24)."""
     without_sampling = (
         _mu_of_shift(case.shift, release) * math.sqrt(release.times)
         for case, release in zip(proof.cases, proof.releases, strict=True)
@@ -254,8 +255,8 @@ def _mu_of(proof: Proof) -> Interval:
 
 
 def _mu_of_shift(shift: float, release: Release) -> float:
-    """mu of one step, or epoch of a schedule, that holds the record as often as it may, given where
-    (Theorem 24)."""
+    """Return mu of one step, or epoch of a schedule, that holds the record as often as it may,
+    given where (Theorem 24)."""
     ratio = shift / release.noise_multiplier
     if release.mechanism == "gaussian":
         return ratio
@@ -268,8 +269,8 @@ def _mu_of_shift(shift: float, release: Release) -> float:
 
 
 def _in_tails(event: Event) -> float:
-    """mu that no smaller one can replace, of an attack whose second distribution is a single
-    Gaussian; 0 of others."""
+    """Return a mu that no smaller one can replace, for an attack whose second distribution is a
+    single Gaussian; 0 for others."""
     pair = None
     if isinstance(event, PairEvent):
         pair = event.pair

@@ -37,11 +37,12 @@ _ATTRIBUTES = {
     "SelfComposedDpEvent": ("event", "count"),
     "ComposedDpEvent": ("events",),
 }
-"""Attributes in dp-accounting's order: JSON of a named tuple is a list, without their names."""
+"""Attributes of events in dp-accounting's order: JSON of a named tuple is a list, without their
+names."""
 
 
 class LittleNoiseError(ArgumentError):
-    """The noise of an event is 0, or so small that nothing is proved of it."""
+    """The noise of an event is 0, or so small that nothing can be proved."""
 
 
 def ledger_of(event: object) -> Ledger:
@@ -94,8 +95,8 @@ def ledger_of(event: object) -> Ledger:
 
 
 def steps_of(event: object) -> dict[Release, int]:
-    """Releases of one step, and how many of each an event makes; errors as of `ledger_of`, but of
-    an event without a release."""
+    """Return releases of one step, and how many of each an event makes; errors as of `ledger_of`,
+    but of an event without a release."""
     # equal releases are one entry, wherever they stand: an accountant composes them at once
     steps: dict[Release, int] = {}
     for release in _releases(event, times=1, depth=0):

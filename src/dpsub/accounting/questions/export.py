@@ -32,14 +32,14 @@ from dpsub.accounting.questions.refinement import AccountRefinement
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.files import save_file
 
-_STEP = 1 / 48  # of the grid, in standard deviations of the loss of one event
+_STEP = 1 / 48  # step of the grid, in standard deviations of the loss of one event
 _TAIL = 1e-18
 _PROBES = (1e-2, 1e-4, 1e-6, 1e-8)
 """Upper deltas at which the ends of exported laws are compared."""
 _SHARE = 5e-2  # how far apart they may be where no width is given, as those of a curve
-_HALVINGS = 3  # of the step, where a grid keeps the ends apart
-_STALLED = 0.8  # of the distance before: a finer grid does not bring the ends together
-_BISECTIONS = 24  # of points that need not be where they are
+_HALVINGS = 3  # halvings of the step, where a grid keeps the ends apart
+_STALLED = 0.8  # share of the distance before: a finer grid does not bring the ends together
+_BISECTIONS = 24  # bisections for points that any place suits
 # upper delta up to which orders are as fine as the grid
 _FINE = 1e-14
 _EPS = float(np.finfo(float).eps)
@@ -47,8 +47,8 @@ _UNDERFLOW = 1e-62  # e^600 times the least double, rounded up
 PEER_STEP = 1e-4
 """Step of the grids of dp-accounting where none is given, in nats."""
 DIRECTIONS = ("forward", "backward")
-"""Of two data sets the first against the second, and the other way round; the first is the one with
-a record more."""
+"""Directions of two data sets: the first against the second, and the other way round; the first is
+the one with a record more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +75,14 @@ class ComposedLaw:
     direction: str
 
     def delta(self, epsilon: float) -> float:
-        """The formula of `side`, rounded to it."""
+        """Return delta by the formula of `side`, rounded to it."""
         shares = -np.expm1(np.minimum(epsilon - self.losses, 0.0))
         value = float(np.sum(self.masses * shares)) + self.infinity
         # the rounding of the sum, towards the side
         return value * (1 + 1e-12 if self.side == "upper" else 1 - 1e-12)
 
     def curve(self, epsilons: np.ndarray) -> np.ndarray:
-        """`delta` of an upper law at many epsilons, shape (e,), rounded up.
+        """Return `delta` of an upper law at many epsilons, shape (e,), rounded up.
 
         delta is linear in e^epsilon between losses, and falls there by what masses under Q lie
         above: a sum of positive terms from the largest loss on.
@@ -168,11 +168,11 @@ class Export(words.ShortText):
         save_file(path, out.getvalue())
 
     def dp_accounting(self, step: float = PEER_STEP) -> Any:
-        """The upper laws as a `PrivacyLossDistribution` of dp-accounting, which must be installed:
-        forward is its removal, backward its addition.
+        """Return the upper laws as a `PrivacyLossDistribution` of dp-accounting, which must be
+        installed: forward is its removal, backward its addition.
 
-        `step`: of its grid, nats; by default dp-accounting's own, so that it composes with what
-        dp-accounting makes.
+        `step` is the step of its grid, in nats; by default dp-accounting's own, so that it composes
+        with laws made by dp-accounting.
         """
         step = checks.real("step", step, above=0)
         try:
@@ -208,7 +208,7 @@ def _on_multiples(law: ComposedLaw, step: float) -> tuple[int, np.ndarray]:
 
 
 def export_of(question: Question, step: float | None) -> Export:
-    """The laws of releases of several kinds together."""
+    """Return the laws of releases of several kinds together."""
     width = _SHARE if question.width is None else question.width
     # the laws of the first bound are made in any case: there is no answer without them
     proof = Proof.of(question.releases, question.adjacency)
@@ -222,7 +222,7 @@ def export_of(question: Question, step: float | None) -> Export:
 
 
 def laws_of(proof: Proof, step: float) -> tuple[ComposedLaw, ...]:
-    """Upper and lower laws from one grid."""
+    """Return upper and lower laws from one grid."""
     composition, laws = proof.composition, []
     for side, build in (("upper", composition.upper), ("lower", composition.lower)):
         for swapped, direction in enumerate(DIRECTIONS):
@@ -233,7 +233,8 @@ def laws_of(proof: Proof, step: float) -> tuple[ComposedLaw, ...]:
 
 
 class _Laws:
-    """Exported laws while their ends are brought together, and why they are not closer."""
+    """Exported laws while their ends are brought together, and the reason why they are not
+    closer."""
 
     def __init__(self, proof: Proof, laws: tuple[ComposedLaw, ...], step: float) -> None:
         self.proof, self.laws, self.step = proof, laws, step
@@ -250,7 +251,8 @@ class _Laws:
 
     @property
     def relative_width(self) -> float:
-        """The largest distance of delta's ends at some epsilons, as a share of the upper one."""
+        """Return the largest distance of delta's ends at some epsilons, as a share of the upper
+        one."""
         shares = []
         for epsilon in self.points:
             upper = self._upper(epsilon)
@@ -298,7 +300,7 @@ class _Laws:
         self.theorem = game.theorem.text
 
     def export(self, width: float, quick: bool) -> Export:
-        """The answer, with its width and the reason where that is more than requested."""
+        """Return the answer, with its width and the reason where that is more than requested."""
         is_wide, proof = self.relative_width > width, self.proof
         reason = WIDTH_REASONS["quick"] if quick else self.reason
         releases = words.releases_text(proof.releases)
@@ -316,7 +318,8 @@ class _Laws:
 
 
 def _epsilon_at(delta: Callable[[float], float], level: float) -> float:
-    """Where delta, which falls, is about this level: 0 if it is nowhere above it."""
+    """Return the epsilon at which delta, which falls, is about this level: 0 if it is nowhere above
+    it."""
     if delta(0.0) <= level:
         return 0.0
     low, high = 0.0, 1.0
@@ -329,7 +332,7 @@ def _epsilon_at(delta: Callable[[float], float], level: float) -> float:
 
 
 def _composed_law(pld: PrivacyLossDistribution, direction: str) -> ComposedLaw:
-    """The law of one upper PLD without an offset, as plain arrays."""
+    """Return the law of one upper PLD without an offset, as plain arrays."""
     order = np.argsort(pld.indices, kind="stable")
     return ComposedLaw(
         pld.losses[order], pld.masses[order], pld.infinity, side="upper", direction=direction

@@ -37,7 +37,7 @@ from dpsub.errors import NumericalError
 _FIRST_STEPS, _FIRST_ATTACK_STEPS, _MOST_STEPS = 4.0, 8.0, 64.0
 # accuracy at first, and what grids may add to the noise, in units of the accuracy
 _ROUGH, _CHARGED = 0.05, 0.25
-_FIRST_ACCURACY = 0.02  # of noise by first ends
+_FIRST_ACCURACY = 0.02  # accuracy of noise by first ends
 # least accuracy of attacks where there are several: none of them attains what is proved
 _SEVERAL = 0.01
 
@@ -93,7 +93,8 @@ def needed(release: Release, goal: Goal) -> Needed:
 
 
 def first_needed(release: Release, goal: Goal) -> Needed:
-    """As `needed`, by first ends alone, which cost milliseconds and are farther apart."""
+    """Find the same as `needed`, by first ends alone, which cost milliseconds and are farther
+    apart."""
     candidates = Candidates(lambda noise: [replace(release, noise_multiplier=noise)], NOISE, goal)
 
     @cache
@@ -116,8 +117,8 @@ def first_needed(release: Release, goal: Goal) -> Needed:
 
 
 def tightened(release: Release, goal: Goal, known: Needed) -> Needed:
-    """Less noise than is known to be needed, by the game of the adaptive adversary where there is
-    one, as far as the budget of work reaches.
+    """Find less noise than is known to be needed, by the game of the adaptive adversary where there
+    is one, as far as the budget of work reaches.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def tightened(release: Release, goal: Goal, known: Needed) -> Needed:
 
 
 def _least_proved(grids: SingleGrids, times: int) -> tuple[SafeRoot, float]:
-    """Where the upper end meets the target, and its value there."""
+    """Return the root at which the upper end meets the target, and its value there."""
     candidates, accuracy = grids.candidates, grids.candidates.goal.accuracy
     search = ProofSearch(grids, *candidates.start_by_variance(times))
     proved = search.best_root(Level(_FIRST_STEPS, max(_ROUGH, accuracy)))
@@ -153,9 +154,9 @@ def _least_proved(grids: SingleGrids, times: int) -> tuple[SafeRoot, float]:
 
 
 def _most_refuted(grids: SingleGrids, proved: SafeRoot) -> tuple[float, float]:
-    """The most noise at which an attack was seen to exceed the target, 0 if none was.
+    """Return the most noise at which an attack was seen to exceed the target, 0 if none was.
 
-    And what that attack attains at the noise that is proved.
+    Also return the epsilon that this attack attains at the noise that is proved.
     """
     goal, composition = grids.candidates.goal, grids.candidates.composition(proved.safe)
     choices = composition.attack_choices
@@ -167,7 +168,7 @@ def _most_refuted(grids: SingleGrids, proved: SafeRoot) -> tuple[float, float]:
     # what an attack must attain at the most noise so far, to move it by the accuracy
     overtaking = goal.epsilon * (1 + accuracy * proved.steepness)
     refuted, lower = 0.0, 0.0
-    with suppress(NumericalError):  # what is not found within the budget
+    with suppress(NumericalError):  # the budget may end the search
         for choice, attacked in enumerate(choices):
             if not attacked.attacked:
                 continue
@@ -191,9 +192,9 @@ class SingleGrids:
         self._units: dict[tuple[int, int | None], float] = {}
 
     def _bound(self, noise: float, steps: float, choice: int | None) -> float:
-        """The upper end (`choice` None), or what a choice of data sets attains.
+        """Return the upper end (`choice` None), or the end that a choice of data sets attains.
 
-        By a grid of so many `steps` in a standard deviation of the loss. That falls about as
+        It takes a grid of so many `steps` in a standard deviation of the loss. That falls about as
         1 / noise, and is computed once an octave.
         """
         composition, octave = self.composition(noise, choice), round(math.log2(noise))
@@ -239,7 +240,7 @@ class SingleGridSearch(Search):
         return self.grids.bound(x, level.steps, self.choice)
 
     def next_level(self, noise: float, level: Level) -> Level | None:
-        """Level after one whose root has this noise, and where to start there."""
+        """Return the level after one whose root has this noise, and where to start there."""
         bound = self.bound(noise, level)
         # errors fall with the square of the step: a grid of half of it has a quarter of them
         sharper = self.grids.bound(noise, 2 * level.steps, self.choice)
@@ -289,18 +290,19 @@ class AttackSearch(SingleGridSearch):
     ) -> None:
         super().__init__(grids, choice, start, steepness, accuracy)
         self.steps = _FIRST_ATTACK_STEPS
-        """Of the last grid."""
+        """The noise of the last grid."""
         self.refuted = 0.0
 
     def most_noise(self) -> float:
-        """That noise, 0 if none is found in the time."""
+        """Return the most noise at which the attack exceeds the target, 0 if none is found within
+        the budget."""
         with suppress(NumericalError):
             if self._is_seen():
                 self.run(Level(self.steps, self.accuracy))
         return self.refuted
 
     def _is_seen(self) -> bool:
-        """Whether a grid, `steps`, shows that the attack attains anything where it starts."""
+        """Whether a grid of `steps` shows that the attack attains anything where it starts."""
         if not self.grids.composition(self.start, self.choice).is_exact:
             return True
         # so near what is proved it attains something, if the grid can show it

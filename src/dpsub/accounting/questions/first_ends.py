@@ -15,12 +15,12 @@ import numpy as np
 
 EPS = float(np.finfo(float).eps)
 SLACK = 1e-9
-"""Relative, of every probability and moment: far above what laws of counts (2e-11) and sums of a
-few thousand terms are off by, far below what first ends are apart."""
+"""Relative error allowed for every probability and moment: far above the errors of laws of counts
+(2e-11) and of sums of a few thousand terms, far below the distance of first ends."""
 
 
 class FirstEnd(NamedTuple):
-    """One end of an answer, and what gives it."""
+    """One end of an answer, and the theorem or attack that gives it."""
 
     value: float
     given_by: str

@@ -167,7 +167,7 @@ def _strongest(kinds: Sequence[_Kind]) -> list[_Kind]:
 
 
 def _choices(event: Event) -> Iterator[Event]:
-    """Events of data sets that attain what a step is attacked by."""
+    """Yield events of data sets that attain the bounds of the attacks on a step."""
     if not event.attacked:
         return
     if event.outputs is not None:
@@ -183,8 +183,8 @@ def _choices(event: Event) -> Iterator[Event]:
 
 
 def _gaussian_pair(event: Event) -> GaussianPair | None:
-    """A pair whose second distribution has means of at most 0, or is the mirror image of the
-    first."""
+    """Return a pair whose second distribution has means of at most 0, or is the mirror image of the
+    first; None if there is none."""
     if not isinstance(event, PairEvent):
         return None
     # fillers and record at -C: N(0) where the record is 0 as they are
@@ -206,7 +206,7 @@ def _sums_of(event: Event, times: int) -> Iterator[_Sums]:
 
 
 def _sum_tests(sums: Sequence[_Sums], target: Target) -> Iterator[_Tests]:
-    """Tests of a weighted sum of the outputs."""
+    """Yield tests of a weighted sum of the outputs."""
     # in proportion to what a unit of each output tells on the average
     factors = [each.mean / each.variance for each in sums]
     variance = math.fsum(

@@ -34,7 +34,7 @@ _SECTIONS = 33  # points of a root search that are tried at once
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """Steps (or epochs) of one kind, as upper ends see them.
+    """Steps (or epochs) of one kind, as far as upper ends need them.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class _Steps:
     is_added : bool
         Whether the base is what is released without the record.
     lost : float
-        Probability of what was left out of the law.
+        Probability of the counts that were left out of the law.
     zeroed : _Steps, optional
         Of a record replaced: the same steps for one that is set to 0.
     """
@@ -132,7 +132,7 @@ class _Plan:
 
     @property
     def lost(self) -> float:
-        """Probability that a step is what its kind leaves out, rounded up."""
+        """Probability that any step has one of the outputs that its kind leaves out, rounded up."""
         kinds: tuple[_Steps | _Bounded, ...] = (*self.gaussian, *self.bounded)
         return math.fsum(each.times * each.lost for each in kinds) * (1 + SLACK)
 
@@ -148,7 +148,7 @@ class _Plan:
 
     @property
     def zeroed(self) -> _Plan | None:
-        """The plan for a record that is set to 0, where it is of use: where a record that is
+        """Return the plan for a record that is set to 0, where it is of use: where a record that is
         replaced is hidden by coins."""
         if self.bounded or not any(each.zeroed for each in self.gaussian):
             return None
@@ -159,7 +159,8 @@ class _Plan:
         return math.sqrt(math.fsum(each.times * each.mu**2 for each in self.bounded))
 
     def without_rarest(self, lost: float) -> _Plan:
-        """The plan in which each kind leaves out rare counts, of probability `lost` together."""
+        """Return the plan in which each kind leaves out rare counts, of probability `lost`
+        together."""
         total = sum(each.times for each in self.gaussian) or 1
         share = lost / total
         return replace(self, gaussian=tuple(each.without_rarest(share) for each in self.gaussian))
@@ -206,7 +207,7 @@ _TRIVIAL = "the trivial bound"
 
 
 def _epsilons(plan: _Plan, delta: float) -> Iterator[FirstEnd]:
-    """Upper ends of epsilon at delta."""
+    """Return upper ends of epsilon at delta."""
     yield FirstEnd(math.inf, _TRIVIAL)
     lost = math.fsum(each.times * each.lost for each in plan.bounded) * (1 + SLACK)
     if not (rest := (delta - lost) * (1 - SLACK)) > 0:
@@ -237,7 +238,7 @@ def _epsilons(plan: _Plan, delta: float) -> Iterator[FirstEnd]:
 
 
 def _deltas(plan: _Plan, epsilon: float) -> Iterator[FirstEnd]:
-    """Upper ends of delta at epsilon."""
+    """Return upper ends of delta at epsilon."""
     yield FirstEnd(1.0, _TRIVIAL)
     lost = math.fsum(each.times * each.lost for each in plan.bounded) * (1 + SLACK)
     both = math.hypot(plan.unsampled, plan.mu_of_bounded)
@@ -302,7 +303,7 @@ def _epsilon_by_zero(zeroed: _Plan, delta: float) -> float:
 def _steps_of(
     case: Case, release: Release, relation: Relation, target: Target
 ) -> _Steps | _Bounded:
-    """The facts about one kind of release that upper ends need."""
+    """Return the facts about one kind of release that upper ends need."""
     event = case.event.proved if isinstance(case.event, EnclosedEvent) else case.event
     if isinstance(event, OwnEvent):
         return _own_losses(event, release.times, target)
@@ -320,7 +321,8 @@ def _steps_of(
 
 
 def _steps_of_pair(pair: GaussianPair, times: int, farthest: float) -> _Steps:
-    """Of worst data sets that are known: a base N(0), and shifts given what is drawn."""
+    """Return the steps of worst data sets that are known: a base N(0), and shifts given the
+    draw."""
     counts, log_weights = pair.components
     if isinstance(pair, MixedPair):
         # the records added and those removed, drawn independently
@@ -343,8 +345,8 @@ def _steps_of_pair(pair: GaussianPair, times: int, farthest: float) -> _Steps:
 
 
 def _steps_of_chain(chain: Chain, release: Release, relation: Relation, farthest: float) -> _Steps:
-    """Of samples in which a record takes others' places: Theorems 4, 6 and 10 with all stages but
-    the first one revealed."""
+    """Return the steps of samples in which a record takes others' places: Theorems 4, 6 and 10 with
+    all stages but the first one revealed."""
     group = release.records_moved
     if relation is Relation.ADD_REMOVE:
         chain = replace(chain, n=chain.n + group)
@@ -372,8 +374,8 @@ def _steps_of_chain(chain: Chain, release: Release, relation: Relation, farthest
 def _steps_of_cut_samples(
     sampler: TruncatedPoisson, release: Release, relation: Relation, target: Target
 ) -> _Steps:
-    """Theorem 18, with the rate of samples with room in both of its cases, or without full ones
-    where these are very rare."""
+    """Return the steps of cut samples by Theorem 18, with the rate of samples with room in both of
+    its cases, or without full ones where these are very rare."""
     # its family is loaded where it is asked for
     from dpsub.accounting.schemes.truncated.cut_samples import CutSample
 
@@ -431,7 +433,7 @@ def _own_losses(event: OwnEvent, times: int, target: Target) -> _Bounded:
     if target.epsilon is not None:
         losses = np.array([target.epsilon / times * (1 - 4 * EPS)])
     beyond = np.maximum(*(profile(losses) for profile in event.profiles())) * (1 + SLACK)
-    # half of delta for what is larger, or little more than the probability of infinite losses
+    # half of delta for larger losses, or little more than the probability of infinite ones
     allowed = max(0.5 * (target.delta or 0.0) / times, float(beyond[-1]) * (1 + SLACK))
     place = int(np.argmax(beyond <= allowed))
     return _Bounded(times, float(losses[place]), float(beyond[place]))

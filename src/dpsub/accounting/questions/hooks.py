@@ -13,8 +13,8 @@ from typing import Any
 from dpsub.accounting.questions.words import Statement
 
 certificate: Callable[..., dict[str, Any]]
-"""`certificate.certificate_of`."""
+"""The function `certificate.certificate_of`."""
 statement: Callable[..., Statement]
-"""`statement.statement_of`."""
+"""The function `statement.statement_of`."""
 plot: Callable[..., Any]
-"""`plot.plot_of`."""
+"""The function `plot.plot_of`."""

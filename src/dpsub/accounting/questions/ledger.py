@@ -1,5 +1,5 @@
-"""Ledgers: lists of releases from the same records, kept as JSON, their privacy cost, and what a
-budget still allows."""
+"""Ledgers: lists of releases from the same records, kept as JSON, their privacy cost, and the
+releases that a budget still allows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 """Version of the JSON that is written and read."""
-_ACCURACY = 1e-3  # of what answers about a budget search, relative
+_ACCURACY = 1e-3  # relative accuracy of numbers that answers about a budget search for
 
 
 class NextKeywords(QuestionKeywords, ReleaseKeywords, total=False):
@@ -63,7 +63,8 @@ class NextKeywords(QuestionKeywords, ReleaseKeywords, total=False):
 
 
 class NextNoiseKeywords(QuestionKeywords, CalibratedKeywords, total=False):
-    """The same, for releases whose noise is searched for."""
+    """Releases that may follow those of a ledger and whose noise is searched for, and how bounds on
+    all of them are asked for."""
 
 
 class Ledger(words.ShortText):
@@ -118,9 +119,9 @@ class Ledger(words.ShortText):
         Parameters
         ----------
         sample : str, optional
-            Name of what is drawn for them, where that is kept.
+            Name of the sample that is drawn for them, where it is kept.
         name : str, optional
-            Of this entry.
+            Name of this entry.
 
         Raises
         ------
@@ -141,8 +142,8 @@ class Ledger(words.ShortText):
         name: str | None = None,
         **described: Unpack[ReleaseKeywords],
     ) -> Self:
-        """A new ledger with these releases as well; this one stays as it is. Parameters and errors
-        as of `record`."""
+        """Return a new ledger with these releases as well; this one stays as it is. Parameters and
+        errors as of `record`."""
         longer = type(self)()
         longer._releases, longer._names = [*self._releases], [*self._names]
         longer._stored = self._stored
@@ -185,7 +186,7 @@ class Ledger(words.ShortText):
         delta: float | None = None,
         adjacency: str | None = None,
     ) -> words.Statement:
-        """The sentence and the table for a paper, of all releases together; parameters as in
+        """Return the sentence and the table for a paper, of all releases together; parameters as in
         `account` and `Account.statement`."""
         return self.account(epsilon=epsilon, delta=delta, adjacency=adjacency).statement(clip)
 
@@ -343,7 +344,7 @@ class Ledger(words.ShortText):
             return least_noise(release, self._releases, goal)
 
     def as_plain(self) -> list[dict[str, Any]]:
-        """The entries as JSON holds them."""
+        """Return the entries as in JSON."""
         return [
             as_plain(release) | ({} if name is None else {"name": name})
             for release, name in zip(self._releases, self._names, strict=True)
@@ -458,7 +459,7 @@ class Ledger(words.ShortText):
         return ledger
 
     def _followed_by(self, more: Sequence[Release], asked: Mapping[str, Any]) -> Question:
-        """A question about what was entered and some releases more."""
+        """Return the question about the entries and some further releases."""
         return Question.about([*self._releases, *more], **asked)
 
     def _enter(self, release: Release, name: str | None = None) -> None:
@@ -488,7 +489,7 @@ class Ledger(words.ShortText):
 
 
 def _upper(question: Question, target: Target) -> float:
-    """The proved epsilon of the releases of a question."""
+    """Return the proved epsilon of the releases of a question."""
     try:
         return float(Proof.of(question.releases, question.adjacency).upper(target).upper)
     except OutOfWorkError:
@@ -496,7 +497,8 @@ def _upper(question: Question, target: Target) -> float:
 
 
 def _target(epsilon: float, delta: float) -> Target:
-    """Epsilon at this delta, sharp enough to be compared with the one of a budget."""
+    """Return a target for epsilon at this delta, sharp enough to be compared with the one of a
+    budget."""
     width = max(checks.real("epsilon", epsilon, at_least=0) * _ACCURACY, 1e-9)
     return Target(delta=delta, width=width)
 
@@ -523,8 +525,8 @@ _SAME = (
 
 
 def _joint(one: Release, other: Release) -> str:
-    """The noise multiplier of two Gaussian queries as one: vectors over their noise have norms of
-    at most 1 / s_1 and 1 / s_2, and together of at most the root of the sum of squares."""
+    """Return the noise multiplier of two Gaussian queries as one: vectors over their noise have
+    norms of at most 1 / s_1 and 1 / s_2, and together of at most the root of the sum of squares."""
     if (one.mechanism, other.mechanism) != ("gaussian", "gaussian"):
         return ""
     joint = 1 / math.hypot(1 / one.noise_multiplier, 1 / other.noise_multiplier)

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 FORMATS = (".png", ".pdf", ".svg")
 _PROVED, _ATTAINED, _BAND = "#0072B2", "#D55E00", "#56B4E9"
 _POINTS = 13  # numbers of steps, or batch sizes, of a picture
-_EFFORT = 1.0  # for each of them
+_EFFORT = 1.0  # effort for each of them
 _FACTORS = 2.0 ** np.arange(-3, 3)
 """Batch sizes of a picture, over that of the question."""
-_MOST_ENTRIES = 24  # of a ledger that are drawn
+_MOST_ENTRIES = 24  # entries of a ledger that are drawn
 
 
 def check_can_plot(path: str | Path | None = None) -> None:
@@ -74,8 +74,8 @@ def load_fonts() -> None:
 
 
 def plot_of(answer: Account | Curve | Calibration, path: str | Path | None) -> Figure:
-    """The picture of an answer, and its file where a path is given; whether it can be drawn is
-    checked first."""
+    """Draw the picture of an answer, and write its file where a path is given; whether it can be
+    drawn is checked first."""
     check_can_plot(path)
     if isinstance(answer, Curve):
         figure = curve_figure(answer)
@@ -96,7 +96,7 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def curve_figure(curve: Curve) -> Figure:
-    """delta over epsilon, and the trade-off of both errors of a test."""
+    """Draw delta over epsilon, and the trade-off of both errors of a test."""
     figure, (left, right) = _figure(2)
     # small rates are where attacks are compared: a logarithmic grid, and 0 itself
     rates = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 300)])
@@ -112,8 +112,8 @@ def curve_figure(curve: Curve) -> Figure:
 
 
 def account_figure(account: Account) -> Figure:
-    """Both ends over the number of steps, up to that of the answer; of releases of several kinds,
-    after each of them."""
+    """Draw both ends over the number of steps, up to that of the answer; for releases of several
+    kinds, after each of them."""
     releases, given = _one_question(account)
     figure, [axes] = _figure(1)
     if len(releases) == 1:
@@ -139,7 +139,7 @@ def account_figure(account: Account) -> Figure:
 
 
 def _by_steps(release: Release, account: Account, given: float) -> tuple[np.ndarray, list[Account]]:
-    """The question for fewer steps, whole epochs of a schedule."""
+    """Return the question for fewer steps, whole epochs of a schedule."""
     epoch = release.steps // release.times
     times = np.unique(np.geomspace(1, release.times, _POINTS).round().astype(int))
     fewer = [replace(release, steps=count * epoch) for count in times[:-1].tolist()]
@@ -147,7 +147,7 @@ def _by_steps(release: Release, account: Account, given: float) -> tuple[np.ndar
 
 
 def noise_figure(calibration: Calibration) -> Figure:
-    """The noise multiplier over the batch size, for as many records in all."""
+    """Draw the noise multiplier over the batch size, for as many records in all."""
     account = calibration.account
     releases, delta = _one_question(account)
     release = releases[-1]
@@ -160,7 +160,7 @@ def noise_figure(calibration: Calibration) -> Figure:
         if resized is None:
             continue
         try:
-            # of one accuracy all of them, also that of the question
+            # all of one accuracy, also that of the question
             with work.metered(_EFFORT):
                 found = calibration if factor == 1 else least_noise(resized, (), goal)
         except (NumericalError, UnsupportedError, ArgumentError):
@@ -187,8 +187,8 @@ def noise_figure(calibration: Calibration) -> Figure:
 
 
 def _resized(release: Release, factor: float) -> Release | None:
-    """The releases with batches of another size and as many records in all; None if there are
-    none of this size."""
+    """Return the releases with batches of another size and as many records in all; None if there
+    are none of this size."""
     sampler: Any = release.sampler
     name = "rate" if hasattr(sampler, "rate") else "m"
     if isinstance(sampler, Schedule) or not hasattr(sampler, name):
@@ -221,7 +221,7 @@ def _one_question(account: Account) -> tuple[tuple[Release, ...], float]:
 
 
 def _again(releases: Sequence[Release], account: Account, given: float) -> Account:
-    """The same question about other releases."""
+    """Ask the same question about other releases."""
     question = Question(releases, str(account.adjacency), effort=_EFFORT, quick=True)
     epsilon, delta = (None, given) if account.quantity == "epsilon" else (given, None)
     return question.account(epsilon, delta)
@@ -241,7 +241,7 @@ def _label(account: Account, given: float) -> str:
 
 
 def _power(value: float) -> str:
-    """A number as readers of papers expect it: 1e-05 with a raised exponent."""
+    """Write a number as readers of papers expect it: 1e-05 with a raised exponent."""
     mantissa, _, exponent = near(value).partition("e")
     if not exponent:
         return mantissa
@@ -270,7 +270,7 @@ def _band(
     names: tuple[str, str] = ("proved", "attained by an attack"),
     steps: bool = False,
 ) -> None:
-    """Both ends, and what lies between them."""
+    """Draw both ends, and the band between them."""
     look: dict[str, Any] = {"marker": marker, "markersize": 4}
     if steps:
         look["drawstyle"] = "steps-post"

@@ -42,8 +42,8 @@ _FIRST_ENDS = 8  # of many targets, for which first ends are computed
 
 
 class Shares(NamedTuple):
-    """Which part of the work that is left upper ends may take, then filler flips, then attacks
-    that choose no fillers."""
+    """Parts of the remaining work that upper ends may take, then filler flips, then attacks that
+    choose no fillers."""
 
     upper: float = 1 / 2
     flips: float = 1.0
@@ -95,12 +95,12 @@ class Proof:
         return 1e-3 if self.has_schedule or self.composition.is_exact else 5e-3
 
     def accounts(self, targets: Sequence[Target], shares: Shares | None = None) -> list[Account]:
-        """Both ends for each of several targets in order, which share privacy loss
+        """Return both ends for each of several targets in order, which share privacy loss
         distributions."""
         return self._with_first_ends(self._accounts(targets, shares or Shares()), targets)
 
     def _accounts(self, targets: Sequence[Target], shares: Shares) -> list[Account]:
-        """The same by privacy loss distributions alone, ends trivial where there are none."""
+        """Return both ends by privacy loss distributions alone, trivial where there are none."""
         attack = joined(filter(None, (case.attained for case in self.cases)))
         if self.composition.is_exact:
             brackets = [Bracket(0.0, target.ceiling, False) for target in targets]
@@ -139,8 +139,8 @@ class Proof:
         return accounts
 
     def first_ends(self, targets: Sequence[Target]) -> list[Account]:
-        """Ends that cost milliseconds (docs/proofs/first_ends.md), for targets in order. Of many of
-        them some are computed, and each of these ends holds for those on one side."""
+        """Return ends that cost milliseconds (docs/proofs/first_ends.md), for targets in order. Of
+        many of them some are computed, and each of these ends holds for those on one side."""
         last = len(targets) - 1
         places = np.unique(np.linspace(0, last, min(last + 1, _FIRST_ENDS)).astype(int)).tolist()
         known = self.cases, self.releases
@@ -172,7 +172,7 @@ class Proof:
     def _with_first_ends(
         self, accounts: Sequence[Account], targets: Sequence[Target]
     ) -> list[Account]:
-        """The accounts, those with a trivial end with first ends in its place."""
+        """Return the accounts, those with a trivial end with first ends in its place."""
         trivial = [
             i
             for i, (account, target) in enumerate(zip(accounts, targets, strict=True))
@@ -193,7 +193,7 @@ class Proof:
         pair = self.cases[0].filler_flip
         if len(self.releases) > 1 or pair is None:
             return [0.0] * len(targets)
-        # what is played is imported where it is: most accounts play nothing
+        # games are imported where they are played: most accounts play none
         from dpsub.accounting.games.filler_flip import AdaptiveAttack
 
         key = tuple((target.epsilon, target.delta) for target in targets)
@@ -201,14 +201,14 @@ class Proof:
             before = work.refusals()
             attack = AdaptiveAttack(pair, self.releases[0].steps, self.policies)
             answers = attack.answers(targets)
-            # what a larger budget would not change is played once
+            # a play that a larger budget would not change is played once
             if work.refusals() > before:
                 return answers
             self._flips[key] = answers
         return self._flips[key]
 
     def account(self, target: Target) -> Account:
-        """Both ends for one target, as `accounts`."""
+        """Return both ends for one target, as `accounts`."""
         return self.accounts([target])[0]
 
     @property
@@ -232,13 +232,13 @@ class Proof:
 
     @property
     def attack_stands(self) -> str:
-        """Where the attacks of the lower end stand; where both ends are one number, its theorem."""
+        """Pages of the attacks of the lower end; where both ends are one number, its theorem."""
         if self.composition.is_exact:
             return self.theorem
         return joined(f"Attack, {page_of(case.attack_section)}" for case in self.cases)
 
     def upper(self, target: Target) -> Account:
-        """The upper end alone, of kind upper; both where they are computed together."""
+        """Return the upper end alone, of kind upper; both where they are computed together."""
         if self.composition.is_exact:
             return self.account(target)
         upper = End(target.ceiling, False)
@@ -288,8 +288,8 @@ class Proof:
 
 
 def relation_of(releases: Sequence[Release], adjacency: str | None) -> Relation:
-    """The relation that is asked for; by default add_remove if it is that of all releases, else
-    substitute."""
+    """Return the relation that is asked for; by default add_remove if it is that of all releases,
+    else substitute."""
     if adjacency is not None:
         return relation_named(adjacency)
     defaults = {default_relation(release) for release in releases}

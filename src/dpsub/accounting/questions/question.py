@@ -191,13 +191,14 @@ class Question:
         n: int | None = None,
         **described: Unpack[AccountKeywords],
     ) -> Question:
-        """The question about releases of one kind, from the keywords of a caller."""
+        """Return the question about releases of one kind, from the keywords of a caller."""
         released, asked = separated(AccountKeywords, described)
         return cls.about([Release.of(sampler, n, **released)], **asked)
 
     @classmethod
     def about(cls, releases: Sequence[Release], **asked: Unpack[WidthKeywords]) -> Question:
-        """The question about these releases, with the options of `DEFAULT` that are not given."""
+        """Return the question about these releases, with the options of `DEFAULT` that are not
+        given."""
         check_names(asked, WidthKeywords)
         return replace(DEFAULT, releases=releases, **asked)
 
@@ -208,7 +209,7 @@ class Question:
 
     @property
     def budget(self) -> float:
-        """The effort as a number: infinite where none is the limit."""
+        """The effort as a number: infinite where there is no limit."""
         return work.effort(self.effort)
 
     def metered(self) -> AbstractContextManager[None]:
@@ -265,7 +266,7 @@ def check_names(keywords: Mapping[str, Any], kind: type[Any]) -> None:
 
 
 def with_tight(question: Question, tight: bool | None) -> Question:
-    """The question with the deprecated option `tight` taken into account, if it is given."""
+    """Return the question with the deprecated option `tight` taken into account, if it is given."""
     if tight is None:
         return question
     warnings.warn(TIGHT_GOES, DeprecationWarning, stacklevel=3)
@@ -286,7 +287,7 @@ def answers(source: Proof | _PaperPair, question: Question, epsilon: Any, delta:
     name, asked = ("epsilon", epsilon) if delta is None else ("delta", delta)
     if np.ndim(asked) == 0 or (epsilon is None) == (delta is None):
         [answer] = accounts_of([Target(epsilon, delta, **limits)])
-        source.composition.forget()  # the answer knows what it was computed from, to certify it
+        source.composition.forget()  # the answer keeps its proof and target, to certify it
         return answer
     values = checks.finite_array(name, asked)
     if not values.size:
@@ -340,7 +341,7 @@ class _PaperPair:
                 f"variant paper is about one record, got group = {release.group}; drop it"
             )
         case = case_of(release, default_relation(release))
-        assert case.papers_pair is not None  # which every chain has
+        assert case.papers_pair is not None  # every chain has such a pair
         self.pair = case.papers_pair()
         self.releases = (release,)
         if adjacency is not None and relation_named(adjacency) != self.pair.relation:

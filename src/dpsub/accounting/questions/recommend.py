@@ -44,7 +44,8 @@ _ORDER = (
     "must_ww",
     "k_of_t",
 )
-"""In which `recommend` asks for the noise of schemes: what few use, and takes long, comes last."""
+"""Order in which `recommend` asks for the noise of schemes: those that few use, and that take long,
+come last."""
 _ACCURACY = 3e-3
 _SHOWN = 4  # ratios of other schemes in a few words
 # of the budget, for a first look at each scheme, and of what is left, for the next one that is open
@@ -64,9 +65,9 @@ class SchemeNoise:
     Attributes
     ----------
     name : str
-        Of `dpsub.sampling.schemes.SCHEMES`.
+        Its name in `dpsub.sampling.schemes.SCHEMES`.
     sampler : Sampler or Schedule
-        What draws its batches.
+        Sampler or schedule that draws its batches.
     noise_multiplier : float
         Proved.
     refuted : float
@@ -114,7 +115,7 @@ class Recommendation(words.ShortText):
     even : tuple of str
         Schemes for which no attack refutes the noise of the first one: they may need as little.
     left_out : dict
-        Why the others are not among them, by name.
+        Reasons why the others are not among them, by name.
     noise_on_mean : float
         Noise on the mean gradient of a batch over the clipping norm: noise multiplier of the first
         over batch size.
@@ -164,15 +165,16 @@ class Recommendation(words.ShortText):
         return words.Text(title, [line for line in lines if line[1]])
 
     def _elsewhere_by_relation(self) -> list[tuple[str, str]]:
-        """Relations that cover schemes which this one does not, and the names of these."""
+        """Return the relations that cover schemes which this one does not, and the names of
+        these."""
         names: dict[str, list[str]] = {}
         for name, relations in self.elsewhere.items():
             names.setdefault(" or ".join(relations), []).append(name)
         return [(relations, ", ".join(covered)) for relations, covered in names.items()]
 
     def relation_text(self) -> str:
-        """The relation of all schemes, and under which ones their epsilons compare with what Opacus
-        prints."""
+        """Return the relation of all schemes, and the relations under which their epsilons compare
+        with those that Opacus prints."""
         relation = relation_named(self.adjacency)
         text = words.relation_of_group(relation, self.group)
         if self.group != 1:
@@ -192,8 +194,8 @@ def recommend(
     group: Group = 1,
     **asked: Unpack[QuickKeywords],
 ) -> Recommendation:
-    """Say which subsampling scheme needs the least noise for a target, by what is proved, and what
-    each costs.
+    """Say which subsampling scheme needs the least noise for a target, by what is proved, and the
+    costs of each.
 
     Parameters
     ----------
@@ -256,7 +258,7 @@ def recommend(
         proved = _closer(proved, goal, quick=question.quick)
     schemes = _ranked(proved, m)
     least = schemes[0].noise_multiplier
-    # what no attack refutes may need as little as the first, whose noise alone is known to do
+    # a scheme that no attack refutes may need as little as the first, whose noise is known to do
     even = tuple(other.name for other in schemes[1:] if other.refuted < least)
     reasons = _reasons(schemes, even, left_out)
     target = (
@@ -283,7 +285,7 @@ def recommend(
 
 
 def _releases(n: int, m: int, epochs: int, group: Group) -> Iterator[tuple[str, Release | str]]:
-    """The training with each scheme, or why there is none."""
+    """Return the training with each scheme, or the reason why there is none."""
     others = (name for name in scheme_names() if name not in _ORDER)
     for name in (*_ORDER, *others):
         try:
@@ -300,8 +302,8 @@ def _releases(n: int, m: int, epochs: int, group: Group) -> Iterator[tuple[str, 
 def _first_bounds(
     trainings: Mapping[str, Release | str], goal: Goal
 ) -> tuple[dict[str, _ProvedScheme], dict[str, str]]:
-    """The schemes that are proved to meet the goal, each after a first look, and why the others are
-    not."""
+    """Return the schemes that are proved to meet the goal, each after a first look, and the reasons
+    why the others are not."""
     proved: dict[str, _ProvedScheme] = {}
     left_out: dict[str, str] = {}
     budget = work.left() / work.UNITS
@@ -322,7 +324,7 @@ def _first_bounds(
 
 
 def _covered_under(release: Release | str, adjacency: Relation) -> tuple[str, ...]:
-    """The other relations under which a theorem covers a training."""
+    """Return the other relations under which a theorem covers a training."""
     covered = []
     for relation in Relation:
         if relation is adjacency or isinstance(release, str):
@@ -334,7 +336,8 @@ def _covered_under(release: Release | str, adjacency: Relation) -> tuple[str, ..
 
 
 def _looked_at(release: Release, proof: Proof, goal: Goal) -> _ProvedScheme:
-    """The scheme with its noise by grids, or by first ends where the budget does not suffice."""
+    """Return the scheme with its noise by grids, or by first ends where the budget does not
+    suffice."""
     try:
         noise, by = needed(release, goal), proof.theorem
     except NumericalError:
@@ -347,8 +350,8 @@ def _looked_at(release: Release, proof: Proof, goal: Goal) -> _ProvedScheme:
 def _closer(
     proved: dict[str, _ProvedScheme], goal: Goal, *, quick: bool
 ) -> dict[str, _ProvedScheme]:
-    """The schemes with less noise, as far as the work that is left proves it: first those that may
-    need least, as the ranking is open between them."""
+    """Return the schemes with less noise, as far as the remaining work proves it: first those that
+    may need least, as the ranking is open between them."""
     closer = dict(proved)
 
     def least() -> float:
@@ -375,7 +378,7 @@ def _closer(
 
 
 class _ProvedScheme(NamedTuple):
-    """A scheme for which noise is proved, and how much."""
+    """A scheme, and the noise that is proved for it."""
 
     release: Release
     noise: Needed
@@ -386,7 +389,8 @@ class _ProvedScheme(NamedTuple):
     """Whether more work may prove less noise, or refute more."""
 
     def with_noise(self, noise: Needed, theorem: str) -> _ProvedScheme:
-        """The scheme with the better ones of its noise and of another, which a theorem proves."""
+        """Return the scheme with the better ones of its noise and of another, which a theorem
+        proves."""
         most = max(noise.necessary, self.noise.necessary)
         if noise.noise_multiplier >= self.noise.noise_multiplier:
             noise, theorem = self.noise, self.theorem
@@ -398,13 +402,13 @@ class _ProvedScheme(NamedTuple):
 
     @property
     def lower_theorem(self) -> str:
-        """Where the attack that refutes less noise stands."""
+        """Page of the attack that refutes less noise."""
         return self.proof.attack_stands if self.noise.necessary else ""
 
 
 def _ranked(proved: dict[str, _ProvedScheme], m: int) -> list[SchemeNoise]:
-    """The schemes by their noise, and what each costs."""
-    # what the search cannot tell apart stays in the order of its use
+    """Return the schemes by their noise, with the costs of each."""
+    # schemes that the search cannot tell apart stay in the order of their use
     close = min(answer.noise.noise_multiplier for answer in proved.values()) * (1 + _ACCURACY)
     names = sorted(proved, key=lambda name: max(proved[name].noise.noise_multiplier, close))
     least = proved[names[0]].noise.noise_multiplier
@@ -440,7 +444,7 @@ def _every_epoch(plan: Plan, n: int) -> bool:
 
 
 def _batches(plan: Plan, n: int, m: int, steps: int) -> tuple[int, int]:
-    """The largest batch possible, and one that no batch exceeds but with probability
+    """Return the largest batch possible, and one that no batch exceeds but with probability
     `_EXCEEDED`."""
     largest = plan.largest_size(n)
     if largest <= m:
@@ -455,7 +459,8 @@ def _batches(plan: Plan, n: int, m: int, steps: int) -> tuple[int, int]:
 def _reasons(
     schemes: list[SchemeNoise], even: tuple[str, ...], left_out: dict[str, str]
 ) -> tuple[str, ...]:
-    """Say what follows from the numbers, those of proofs rounded up and those of attacks down."""
+    """Return sentences that follow from the numbers, those of proofs rounded up and those of
+    attacks down."""
     first = schemes[0]
     by_name = {answer.name: answer for answer in schemes}
     noise, others = _proved_text(first), _others(schemes, even)
@@ -478,7 +483,7 @@ def _reasons(
 
 
 def _others(schemes: list[SchemeNoise], even: tuple[str, ...]) -> str:
-    """The bounds of the schemes that come after the first one."""
+    """Return the bounds of the schemes that come after the first one."""
     if len(schemes) == 1:
         return "nothing is proved for any other scheme"
     if not even:

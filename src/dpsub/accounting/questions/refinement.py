@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dpsub.accounting.games.game import GameValue
 
 SHARE = {"epsilon": 5e-3, "delta": 5e-2}
-"""How far apart the ends may be where no width is given, relative."""
+"""Distance of the ends where no width is given, relative."""
 # of epsilon, how far apart exact ends of schedules may be at most in the first bound
 _SCHEDULE_SHARE = 4e-3
 # each end may move by this share of the width where the distance of both counts
@@ -46,7 +46,7 @@ _BY_GAME = "the game over v, v' and the replaced vectors, with such choices grou
 
 @dataclass(frozen=True)
 class AccountRefinement:
-    """Computes accounts of a proof whose ends are as close as requested.
+    """Refinement of the accounts of a proof until their ends are as close as requested.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class AccountRefinement:
     quick: bool = False
 
     def accounts(self, targets: Sequence[Target], effort: float) -> list[Account]:
-        """The accounts of these targets: tried with more and more work, until their width is met or
-        more work would change nothing. The best ends of all tries are kept."""
+        """Return the accounts of these targets: tried with more and more work, until their width is
+        met or more work would change nothing. The best ends of all tries are kept."""
         # where the width alone decides when it is enough, first ends only stand in for trivial ones
         best = [] if self.quick or effort == math.inf else self.proof.first_ends(targets)
         # a first bound is one try
@@ -80,8 +80,8 @@ class AccountRefinement:
         return list(map(self._as_quick, best, targets))
 
     def _as_quick(self, answer: Account, target: Target) -> Account:
-        """The account, whose upper end is no larger than that of the first bound, be it that no
-        game gave it and little work was for theorems."""
+        """Return the account with an upper end no larger than that of the first bound, which
+        matters where no game gave one and little work was left for theorems."""
         game = self.proof.cases[0].game
         if game is not None and answer.theorem == game.theorem.text:
             return answer
@@ -95,8 +95,8 @@ class AccountRefinement:
         return replace(found, width_met=True, width_reason="", conditions=without_note(found))
 
     def tightened(self, answer: Account, target: Target) -> Account:
-        """An account with an upper end from the game of the adaptive adversary, until both ends are
-        as close as asked; UnsupportedError where there is no such game."""
+        """Return the account with an upper end from the game of the adaptive adversary, until both
+        ends are as close as asked; UnsupportedError where there is no such game."""
         if self.proof.composition.is_exact:
             return answer
         if not self.proof.tightens:
@@ -119,7 +119,7 @@ class AccountRefinement:
         )
 
     def game_values(self, targets: Sequence[Target]) -> tuple[list[GameValue], str]:
-        """Return the values of games for these targets, and why they are not closer."""
+        """Return the values of games for these targets, and the reasons why they are not closer."""
         accounts = self._first_bounds(targets)
         ends = [
             _Ends(account, target, target.width)
@@ -129,7 +129,7 @@ class AccountRefinement:
         return values, next((each.answer().width_reason for each in ends if each.is_wide), "")
 
     def _tried(self, targets: Sequence[Target], best: Sequence[Account]) -> list[Account]:
-        """The accounts of a question, with the work that is left, and the best ends so far."""
+        """Return the accounts of a question, with the remaining work, and the best ends so far."""
         accounts = self._first_bounds(targets)
         if self.width is None and self.proof.has_schedule and self.proof.composition.is_exact:
             accounts = list(map(self._sharpened, accounts, targets))
@@ -143,7 +143,8 @@ class AccountRefinement:
         return self.proof.accounts(targets, _BEFORE_GAMES)
 
     def _sharpened(self, answer: Account, target: Target) -> Account:
-        """An exact epsilon with ends that are a share of it apart, as a schedule's may be large."""
+        """Return an exact epsilon with ends that are a share of it apart, as a schedule's may be
+        large."""
         width = _SCHEDULE_SHARE * answer.upper
         if target.epsilon is not None or answer.upper - answer.lower <= width:
             return answer
@@ -152,8 +153,8 @@ class AccountRefinement:
         return again if again.upper - again.lower < answer.upper - answer.lower else answer
 
     def _refined(self, answers: Sequence[Account], targets: Sequence[Target]) -> list[Account]:
-        """The accounts with their ends brought to within the width of the question, by default
-        `SHARE`; the reason where they are not. Quick ones stay as they are."""
+        """Return the accounts with their ends brought to within the width of the question, by
+        default `SHARE`; the reason where they are not. Quick ones stay as they are."""
         if self.quick:
             asked = [
                 _asked(answer, target, self.width)
@@ -192,8 +193,8 @@ class AccountRefinement:
                 ends.reason = WIDTH_REASONS["theory"]
 
     def _play(self, wide: Sequence[_Ends]) -> list[GameValue]:
-        """Lower upper ends by the game of the adaptive adversary, and return what was played: the
-        widest ends come first, and what is played for them bounds all."""
+        """Lower upper ends by the game of the adaptive adversary, and return the games: the widest
+        ends come first, and the games played for them bound all."""
         values: list[GameValue] = []
         left = list(wide)
         for plays in range(min(len(left), _MOST_PLAYS), 0, -1):
@@ -213,13 +214,13 @@ class AccountRefinement:
         return values
 
     def _prove(self, wide: Sequence[_Ends]) -> None:
-        """Upper ends by theorems alone, where no game came to its end."""
+        """Lower upper ends by theorems alone, where no game came to its end."""
         for ends in wide:
             proved = closest(ends.account, self.proof.upper(ends.target))
             ends.account = replace(proved, conditions=ends.account.conditions)
 
     def _played(self, ends: _Ends) -> list[GameValue]:
-        """The games played for these ends, which learn why they are not closer."""
+        """Return the games played for these ends, which learn why they are not closer."""
         game = self.proof.cases[0].game
         assert game is not None
         if not ends.account.upper < math.inf:
@@ -246,7 +247,8 @@ class AccountRefinement:
 
 
 class _Ends:
-    """Both ends of one answer while they are brought together, and why they are not closer.
+    """Both ends of one answer while they are brought together, and the reason why they are not
+    closer.
 
     Parameters
     ----------
@@ -292,7 +294,7 @@ class _Ends:
         self.account = replace(best, lower=lower, upper=upper, conditions=conditions)
 
     def tighten(self, values: Sequence[GameValue], case: Case) -> None:
-        """Lower the upper end to what games prove."""
+        """Lower the upper end to the values that games prove."""
         lower, upper = float(self.account.lower), float(self.account.upper)
         tightest = min((value.answer(self.asked) for value in values), default=upper)
         if self.asked.epsilon is not None:
@@ -309,7 +311,7 @@ class _Ends:
         )
 
     def answer(self) -> Account:
-        """The account with its reason."""
+        """Return the account with its reason."""
         is_wide = self.is_wide
         reason = self.reason if is_wide else ""
         # both ends are about one number, but that is more than wide ends say
@@ -329,7 +331,7 @@ def _asked(answer: Account, target: Target, width: float | None) -> Target:
 
 
 def _first_bound(answer: Account, asked: Target) -> Account:
-    """A quick answer, which says that it is one."""
+    """Return a quick answer, which says that it is one."""
     reason = WIDTH_REASONS["quick"] if asked.gap(answer.lower, answer.upper) > 1 else ""
     if not answer.width_met:
         reason = WIDTH_REASONS["numerics"]
@@ -337,7 +339,7 @@ def _first_bound(answer: Account, asked: Target) -> Account:
 
 
 def _stopped(answer: Account) -> Account:
-    """An account that the budget ended, with the reason for its width."""
+    """Return an account that the budget ended, with the reason for its width."""
     if answer.width_met:
         return answer
     is_wide = answer.upper - answer.lower > PERCENT * answer.upper

@@ -74,7 +74,7 @@ TIGHT_MISSED = (
     "wider than requested: the budget of work or a numerical limit stopped the search "
     "before the proved noise came close to what an attack refutes; this noise is proved"
 )
-"""Added to the conditions where the noise of a tight calibration is more than 3 % above one that is
+"""Condition that is added where the noise of a tight calibration is more than 3 % above one that is
 refuted."""
 
 
@@ -118,7 +118,7 @@ class Calibration(words.ShortText, words.OnAccount):
         return words.calibration_text(self.noise_multiplier, self.refuted, self.account)
 
     def statement(self, clip: float | str = "C") -> words.Statement:
-        """That of the account with this noise; see `Account.statement`."""
+        """Return the statement of the account with this noise; see `Account.statement`."""
         return self.account.statement(clip)
 
     def plot(self, path: str | Path | None = None) -> Figure:
@@ -230,7 +230,7 @@ def calibrate(
 def least_noise(
     release: Release, past: Sequence[Release], goal: Goal, quick: bool = True
 ) -> Calibration:
-    """As `calibrate`, for releases that follow `past`."""
+    """Find the least noise for releases that follow `past`, as `calibrate` does."""
     candidates = Candidates(lambda s: [*past, replace(release, noise_multiplier=s)], NOISE, goal)
     # the variance of these releases says nothing of others that come before them
     start = (1.0, 1.0) if past else candidates.start_by_variance(release.times)
@@ -248,8 +248,8 @@ def least_noise(
 
 
 def _explained(found: Calibration, *, may_tighten: bool) -> Calibration:
-    """A calibration by first bounds, with the reason why its noise is not closer to one that is
-    refuted."""
+    """Return a calibration by first bounds, with the reason why its noise is not closer to one that
+    is refuted."""
     account = found.account
     if account.width_reason or account.kind == "exact" or found.is_close:
         return found
@@ -294,7 +294,8 @@ def largest_steps(
 
 
 def most_steps(release: Release, past: Sequence[Release], goal: Goal) -> Largest:
-    """As `largest_steps`, for releases that follow `past`, in units of the steps of `release`."""
+    """Find the largest number of steps for releases that follow `past`, as `largest_steps` does, in
+    units of the steps of `release`."""
     sampler = release.sampler
     # epsilon grows like the root of the number of steps at most and at least linearly in the long
     # run: start low
@@ -406,7 +407,7 @@ class Candidates:
     releases : callable
         Maps x to the releases, including those of the past.
     axis : Axis
-        What x is.
+        Name and limits of x.
     goal : Goal
     """
 
@@ -427,8 +428,8 @@ class Candidates:
         return choices[min(choice, len(choices) - 1)]
 
     def start_by_variance(self, times: int) -> tuple[float, float]:
-        """Noise at which so many losses have the variance that meets the goal, and the steepness
-        there.
+        """Return the noise at which so many losses have the variance that meets the goal, and the
+        steepness there.
 
         If losses were Gaussian only their variance would matter: this is where to look first.
         """
@@ -474,16 +475,16 @@ class Search(Refinement[Level]):
         self.candidates, self.goal = candidates, candidates.goal
         self.start, self.steepness = start, steepness
         self.root: SafeRoot | None = None
-        """The last one."""
+        """The search's last root."""
         self.best: SafeRoot | None = None
 
     @abstractmethod
     def bound(self, x: float, level: Level) -> float:
-        """Bound of epsilon at x."""
+        """Return a bound of epsilon at x."""
 
     @abstractmethod
     def accept(self, root: SafeRoot, level: Level) -> None:
-        """Keep what is better than before, and where to start next."""
+        """Keep a better root than before, and set where to start next."""
 
     def evaluate(self, level: Level) -> None:
         self.root = safe_root(
@@ -497,7 +498,8 @@ class Search(Refinement[Level]):
         self.accept(self.root, level)
 
     def best_root(self, first: Level) -> SafeRoot:
-        """The best root, from this level on; NumericalError if the budget suffices for none."""
+        """Return the best root, from this level on; NumericalError if the budget suffices for
+        none."""
         self.run(first)
         if self.best is None:
             assert self.out_of_work is not None
@@ -548,7 +550,7 @@ class FullSearch(Search):
         return None if level == self.full else self.full
 
     def account(self, proved: SafeRoot) -> Account:
-        """Both ends at the safe number; the search may have computed the upper one only."""
+        """Return both ends at the safe number; the search may have computed the upper one only."""
         account, before = self._accounts[proved.safe], work.refusals()
         if not self.candidates.composition(proved.safe).is_exact:
             both = self.candidates.proof(proved.safe).account(self.goal.target)
@@ -571,8 +573,8 @@ class FullSearch(Search):
         )
 
     def refuted(self, proved: SafeRoot) -> float | None:
-        """The number nearest to the safe one that was tried and at which an attack exceeds the
-        target."""
+        """Return the number nearest to the safe one that was tried and at which an attack exceeds
+        the target."""
         composition, axis = self.candidates.composition(proved.safe), self.candidates.axis
         if proved.unsafe is None or not composition.attacked:
             return None
@@ -595,7 +597,7 @@ class FullSearch(Search):
         return self.candidates.attack(x, choice).rough(self.goal.target, "lower", step)
 
     def _refuted_by(self, choice: int, step: float, start: float, steepness: float) -> float | None:
-        """The number nearest to the safe one at which one choice exceeds the target."""
+        """Return the number nearest to the safe one at which one choice exceeds the target."""
         root = safe_root(
             lambda x: self._attained(x, choice, step),
             self.goal.epsilon,
@@ -607,7 +609,7 @@ class FullSearch(Search):
         return root.unsafe
 
     def _refuted_beyond(self, unsafe: float, attack: Callable[[float], float]) -> float | None:
-        """Where an attack exceeds the target if both ends are about one number.
+        """Return where an attack exceeds the target if both ends are about one number.
 
         It succeeds where the proof fails, or a little beyond.
         """
@@ -624,7 +626,7 @@ class FullSearch(Search):
         return None
 
     def tightened(self, quick: Calibration, steepness: float) -> Calibration:
-        """Less noise, proved by tight bounds.
+        """Find less noise, proved by tight bounds.
 
         They are asked for no more than to meet the target, a few percent above the noise where the
         attack, whose epsilon falls with about this steepness, meets it.

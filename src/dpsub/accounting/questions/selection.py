@@ -71,9 +71,9 @@ class NumberOfRuns:
         have P(K = k) proportional to (1 - gamma)^k Gamma(k + shape) / k!, with shape 1, 0 or the
         one given.
     mean : float
-        Of the number of runs, up to 1e6: above 1 for these three, a whole number if fixed.
+        Mean of the number of runs, up to 1e6: above 1 for these three, a whole number if fixed.
     shape : float, optional
-        Of negative_binomial, above -1 and at most 20, and not so close to -1 that gamma, about
+        That of negative_binomial, above -1, at most 20, and not so close to -1 that gamma, about
         mean^(-1 / (1 + shape)), falls below 1e-299.
 
     Raises
@@ -158,7 +158,8 @@ class NumberOfRuns:
         return self._mean(math.log(self.gamma)) if self._is_truncated else self.mean
 
     def derivative(self, rest: np.ndarray) -> np.ndarray:
-        """f'(1 - rest), for rest in [0, 1], shape (r,), up to a relative rounding of 1e-12."""
+        """Return f'(1 - rest), for rest in [0, 1], shape (r,), up to a relative rounding of
+        1e-12."""
         if self.distribution == "poisson":
             return self.mean * np.exp(-self.mean * rest)
         if self.distribution == "fixed":
@@ -169,7 +170,7 @@ class NumberOfRuns:
         return self._slope * np.exp((1 + self._shape) * -np.log1p(self._odds * rest))
 
     def generating(self, rest: np.ndarray) -> np.ndarray:
-        """f(1 - rest), for rest in [0, 1], shape (r,), up to a few roundings of 1."""
+        """Return f(1 - rest), for rest in [0, 1], shape (r,), up to a few roundings of 1."""
         if self.distribution == "poisson":
             return np.exp(-self.mean * rest)
         if self.distribution == "fixed":
@@ -188,7 +189,7 @@ class NumberOfRuns:
         return (1 - self.gamma) / self.gamma
 
     def draw(self, rng: np.random.Generator) -> int:
-        """One number of runs. It must stay secret."""
+        """Draw one number of runs. It must stay secret."""
         if self.distribution == "poisson":
             return int(rng.poisson(self.mean))
         if self.distribution == "fixed":
@@ -217,9 +218,9 @@ class Selection(Account):
     Attributes
     ----------
     runs : NumberOfRuns
-        Its law, and `runs.draw`, which draws it.
+        The law of their number, and `runs.draw`, which draws it.
     releases : tuple of Release
-        What one run makes.
+        Releases of one run.
     at : float
         The epsilon or delta of the question.
     """
@@ -320,7 +321,7 @@ def select_of(
     delta: float | None,
     **asked: Unpack[QuickKeywords],
 ) -> Selection:
-    """The best of several runs. Each run makes all these releases."""
+    """Bound the best of several runs. Each run makes all these releases."""
     check_names(asked, QuickKeywords)
     # on one grid a budget that does not suffice leaves no answer: none unless it is asked for
     asked.setdefault("effort", None)
@@ -373,8 +374,8 @@ def select_of(
 def _released_all(
     question: Question, runs: NumberOfRuns, epsilon: float | None, delta: float | None
 ) -> float:
-    """The proved end of a release of all runs, since the best one is a function of them; infinite
-    where their number is random."""
+    """Return the proved end of a release of all runs, since the best one is a function of them;
+    infinite where their number is random."""
     if runs.distribution != "fixed":
         return math.inf
     together = [
@@ -386,8 +387,8 @@ def _released_all(
 
 
 def _epsilons(delta: Callable[[float], float], level: float) -> tuple[float, float]:
-    """Two epsilons next to each other: delta is above the level at the first one (or it is 0), and
-    at most the level at the second."""
+    """Return two epsilons next to each other: delta is above the level at the first one (or it is
+    0), and at most the level at the second."""
     if delta(0.0) <= level:
         return 0.0, 0.0
     low, high = 0.0, 1.0
@@ -403,7 +404,7 @@ def _epsilons(delta: Callable[[float], float], level: float) -> tuple[float, flo
 
 
 class _UpperEnd:
-    """Theorem 44 on a law that dominates one run, in one direction."""
+    """Upper end by Theorem 44, from a law that dominates one run, in one direction."""
 
     def __init__(self, law: ComposedLaw, runs: NumberOfRuns) -> None:
         filled = law.masses > 0
@@ -418,8 +419,8 @@ class _UpperEnd:
         self._lines(law.infinity, runs)
 
     def _lines(self, infinity: float, runs: NumberOfRuns) -> None:
-        """The upper envelope of the lines f'(U(x)) y - f'(x) over the cells of ranks x: their
-        slopes and intercepts, and the y at which one follows another."""
+        """Return the upper envelope of the lines f'(U(x)) y - f'(x) over the cells of ranks x:
+        their slopes and intercepts, and the y at which one follows another."""
         # 1 - x, where small ones matter most
         ends = np.unique(
             np.concatenate(
@@ -453,7 +454,7 @@ class _UpperEnd:
         self._turns = np.diff(self._heights) / np.diff(self._slopes)
 
     def delta(self, epsilon: float) -> float:
-        """The bound of delta."""
+        """Return the bound of delta."""
         order = math.exp(epsilon)
         # below the first turn all lines are negative; that it is off by a rounding is charged
         first = epsilon + math.log(max(self._turns[0], _UNDERFLOW)) - 1e-9
@@ -469,7 +470,7 @@ class _UpperEnd:
 
 
 class _LowerEnd:
-    """Theorem 46 on a law that one run dominates, in one direction."""
+    """Lower end by Theorem 46, from a law that one run dominates, in one direction."""
 
     def __init__(self, law: ComposedLaw, runs: NumberOfRuns) -> None:
         filled = law.masses > 0
@@ -506,6 +507,7 @@ class _LowerEnd:
         return max(0.0, best - (64 + 4 * self._runs.mean) * _EPS * (1 + order))
 
     def _between(self, rest: float, size: np.ndarray) -> np.ndarray:
-        """The probability that the best run is in each event of these sizes with so much above."""
+        """Return the probability that the best run is in each event of these sizes with so much
+        above."""
         values = self._runs.generating(np.append(np.minimum(rest + size, 1.0), rest))
         return values[-1] - values[:-1]

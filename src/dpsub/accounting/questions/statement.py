@@ -55,7 +55,7 @@ _NOISE = {"gaussian": "Gaussian noise of standard deviation", "laplace": "Laplac
 def statement_of(
     account: Account, clip: float | str = "C", verdict: str = "", selected: str = ""
 ) -> Statement:
-    """The statement of one proved answer.
+    """Return the statement of one proved answer.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ def statement_of(
     clip : float or str
         The norm to which each vector was clipped.
     verdict : str
-        Of a claim, in words.
+        The verdict on a claim, in words.
     selected : str
-        How many runs the released one is the best of, in words; the releases are one run's.
+        Of how many runs the released one is the best, in words; the releases are one run's.
 
     Raises
     ------
@@ -143,13 +143,14 @@ def _way_out(account: Account) -> str:
 
 
 def certificate_text(account: Account) -> str:
-    """The certificate as `--certificate` writes it."""
+    """Return the certificate as `--certificate` writes it."""
     # no NaN and no infinity: the verifier, a program of its own, reads plain JSON
     return f"{json.dumps(account.certificate(), allow_nan=False)}\n"
 
 
 def certificate_digest(account: Account) -> str | None:
-    """SHA-256 of the file that `--certificate` writes; None where there is no certificate."""
+    """Return the SHA-256 of the file that `--certificate` writes; None where there is no
+    certificate."""
     try:
         return hashlib.sha256(certificate_text(account).encode()).hexdigest()
     except (ArgumentError, UnsupportedError):
@@ -199,7 +200,7 @@ def _mechanism(release: Release, clip: float | str, norm: str) -> str:
 
 
 def _unit(releases: Sequence[Release]) -> str:
-    """The unit of privacy; all releases have the same."""
+    """Return the unit of privacy; all releases have the same."""
     group = releases[0].group
     if group == 1:
         return "one record"
@@ -211,8 +212,8 @@ def _unit(releases: Sequence[Release]) -> str:
 def _trade_off(
     account: Account, releases: Sequence[Release], epsilon: float, delta: float
 ) -> dict[str, float | str]:
-    """mu of Gaussian differential privacy and the errors of the best test, where they are found in
-    the time."""
+    """Return mu of Gaussian differential privacy and the errors of the best test, where they are
+    found within the effort."""
     epsilons = np.linspace(0.0, max(epsilon, 1e-3), _POINTS)
     try:
         question = Question(releases, str(account.adjacency), effort=_EFFORT, quick=True)
@@ -233,5 +234,5 @@ def _trade_off(
 
 
 def _single(values: list[Any]) -> Any:
-    """One value, or all of them in their order."""
+    """Return one value, or all of them in their order."""
     return values[0] if len(values) == 1 else ", ".join(map(near, values))

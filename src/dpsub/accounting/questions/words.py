@@ -39,9 +39,9 @@ _RELATIONS = {
     Relation.SUBSTITUTE: "substitute ({} replaced)",
     Relation.ZERO_OUT: "zero_out ({} replaced by 0)",
 }
-_MOST_ENTRIES = 4  # of a ledger, all of which are shown
-_MOST_ROWS = 20  # of values, all of which are shown
-_SHOWN_RELEASES = 2  # of a ledger, in its title
+_MOST_ENTRIES = 4  # entries of a ledger, all of which are shown
+_MOST_ROWS = 20  # values, all of which are shown
+_SHOWN_RELEASES = 2  # releases of a ledger in its title
 
 
 class AccountLike(Protocol):
@@ -108,7 +108,7 @@ class Text(NamedTuple):
         return "\n".join(rows)
 
     def html(self) -> str:
-        """The same as a table of HTML."""
+        """The text as a table of HTML."""
         rows = []
         for name, value in self.lines:
             items = [value] if isinstance(value, str) else value
@@ -176,7 +176,7 @@ class OnAccount:
 
     @property
     def lower_theorem(self: _HasAccount) -> str:
-        """Where the attack behind the lower end stands, with the page of docs/proofs."""
+        """Page of the attack behind the lower end."""
         return self.account.lower_theorem
 
     @property
@@ -191,17 +191,18 @@ class OnAccount:
 
     @property
     def width_reason(self: _HasAccount) -> str:
-        """Why they are not (time, numerics or theory) and what would help; empty if they are."""
+        """Why the ends are not as close as requested (effort, numerics or theory), and what would
+        help; empty if they are."""
         return self.account.width_reason
 
 
 def up(value: float) -> str:
-    """`value` rounded up to a few digits: an upper bound stays one."""
+    """Round `value` up to a few digits: an upper bound stays one."""
     return _rounded(value, ROUND_CEILING)
 
 
 def down(value: float) -> str:
-    """`value` rounded down to a few digits: a lower bound stays one."""
+    """Round `value` down to a few digits: a lower bound stays one."""
     return _rounded(value, ROUND_FLOOR)
 
 
@@ -213,24 +214,24 @@ def _rounded(value: float, rounding: str, digits: int = _DIGITS) -> str:
 
 
 def near(value: float) -> str:
-    """`value` rounded to a few digits."""
+    """Round `value` to a few digits."""
     return f"{value:.{_DIGITS}g}"
 
 
 def percent(share: float) -> str:
-    """A share in percent, rounded up to two digits."""
+    """Write a share in percent, rounded up to two digits."""
     if 0 < share < 1e-5:
         return "below 0.001 %"
     return f"{_rounded(100 * share, ROUND_CEILING, 2)} %"
 
 
 def plural(count: int, noun: str) -> str:
-    """The count with its noun."""
+    """Write the count with its noun."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def releases_text(releases: Sequence[Release]) -> str:
-    """Releases of several kinds, those of a long ledger counted."""
+    """Name releases of several kinds, those of a long ledger counted."""
     if len(releases) > _SHOWN_RELEASES:
         steps = sum(release.steps for release in releases)
         return f"{len(releases)} entries with {steps} releases"
@@ -238,12 +239,12 @@ def releases_text(releases: Sequence[Release]) -> str:
 
 
 def account_text(account: AccountLike) -> Text:
-    """An account, or several of them in one array."""
+    """Write an account, or several of them in one array."""
     return Text(account_title(account), account_lines(account))
 
 
 def account_title(account: AccountLike) -> str:
-    """The question, and first of all whether its answer guarantees nothing."""
+    """Write the question, and first of all whether its answer guarantees nothing."""
     title = account.quantity
     if account.asked is not None:
         at = "delta" if account.quantity == "epsilon" else "epsilon"
@@ -254,20 +255,20 @@ def account_title(account: AccountLike) -> str:
 
 
 def marked(account: AccountLike, title: str) -> str:
-    """A title that begins with a warning where the answer is no guarantee, so that it survives a
-    glance and a cut line."""
+    """Begin a title with a warning where the answer is no guarantee, so that it survives a glance
+    and a cut line."""
     if account.kind != "paper":
         return title
     return f"NOT A GUARANTEE: {title}, by the papers' pair"
 
 
 def account_lines(account: AccountLike, *, warnings: Iterable[str] = ()) -> list[Line]:
-    """Both ends, the relation, the theorem, and what the reader must be warned of."""
+    """Write both ends, the relation, the theorem, and the warnings for the reader."""
     return [*_ends(account), *grounds(account, [*account_warnings(account), *warnings])]
 
 
 def grounds(account: AccountLike, notes: Sequence[str]) -> list[Line]:
-    """The relation, the theorem, and what the reader must be warned of."""
+    """Write the relation, the theorem, and the warnings for the reader."""
     lines = [
         ("relation", relation_text(account)),
         ("theorem", theorem_text(account)),
@@ -293,12 +294,12 @@ def _ends(account: AccountLike) -> list[Line]:
 
 
 def ends_text(account: AccountLike) -> str:
-    """Both ends of one value, how far apart they are, and of what kind they are."""
+    """Write both ends of one value, their distance, and their kind."""
     return f"{interval(account.lower, account.upper)}; {kind_text(account)}"
 
 
 def interval(lower: float, upper: float) -> str:
-    """Both ends, rounded outwards, and their distance as a share of the upper one."""
+    """Write both ends, rounded outwards, and their distance as a share of the upper one."""
     if not math.isfinite(upper):
         return f"at least {down(lower)}"
     if lower <= 0:
@@ -307,7 +308,7 @@ def interval(lower: float, upper: float) -> str:
 
 
 def kind_text(account: AccountLike) -> str:
-    """The kind of an account, and what it means."""
+    """Write the kind of an account, and its meaning."""
     if account.kind == "upper":
         return f"upper: the upper end is proved, {without_attack(account)}"
     if account.kind == "lower" and not _attains(account):
@@ -321,7 +322,7 @@ def _attains(account: AccountLike) -> bool:
 
 
 def without_attack(account: AccountLike) -> str:
-    """Why there is no lower end: none can be, none is known, or none was computed."""
+    """Say why there is no lower end: none can be, none is known, or none was computed."""
     if not account.attack_known:
         is_one_sided = account.asked is not None and account.asked.is_one_sided
         return "no attack on these releases is one on others" if is_one_sided else _NONE_KNOWN
@@ -329,7 +330,7 @@ def without_attack(account: AccountLike) -> str:
 
 
 def relation_text(account: AccountLike) -> str:
-    """The relation, and the one that compares with what Opacus prints where it is another."""
+    """Name the relation, and the one that compares with what Opacus prints where it is another."""
     releases = () if account.asked is None else account.asked.releases
     group = _group_of(releases)
     text = relation_of_group(account.adjacency, group)
@@ -340,9 +341,9 @@ def relation_text(account: AccountLike) -> str:
 
 
 def compared_with_opacus(relation: Relation, releases: Sequence[Release]) -> str:
-    """How the epsilon compares with that of Opacus, whose accountants compute add_remove of Poisson
-    samples: that is zero_out of them, too, and under zero_out a record moves the sum of any samples
-    by as much."""
+    """Say how the epsilon compares with that of Opacus, whose accountants compute add_remove of
+    Poisson samples: that is zero_out of them, too, and under zero_out a record moves the sum of any
+    samples by as much."""
     from dpsub.accounting.schemes import default_relation
 
     if relation is Relation.ZERO_OUT:
@@ -358,7 +359,7 @@ def _group_of(releases: Sequence[Release]) -> Group:
 
 
 def relation_of_group(relation: Relation, group: Group) -> str:
-    """The relation, and what changes under it."""
+    """Name the relation, and the unit that changes under it."""
     if isinstance(group, int):
         unit = "one record" if group == 1 else f"up to {group} records of one unit"
         return _RELATIONS[relation].format(unit)
@@ -398,7 +399,7 @@ def account_warnings(account: AccountLike) -> list[str]:
 
 
 def delta_of_one_record(delta: float, releases: Sequence[Release]) -> list[str]:
-    """A remark on a delta of at least 1/n, for which a guarantee may say nothing of one record."""
+    """Remark on a delta of at least 1/n, for which a guarantee may say nothing of one record."""
     n = max((release.n for release in releases if release.n is not None), default=None)
     if n is None or n == 1 or not delta >= 1 / n:
         return []
@@ -406,18 +407,18 @@ def delta_of_one_record(delta: float, releases: Sequence[Release]) -> list[str]:
 
 
 def wider_text(reason: str) -> str:
-    """That ends are farther apart than requested, and why."""
+    """Say that ends are farther apart than requested, and why."""
     why = reason_text(reason) or "the refinement stopped early; both ends are valid"
     return f"wider than requested: {why}"
 
 
 def reason_text(reason: str) -> str:
-    """A `width_reason` without the words before its colons, which programs read."""
+    """Return a `width_reason` without the words before its colons, which programs read."""
     return re.sub(r"(^|; )[a-z]+: ", r"\1", reason)
 
 
 def check_text(verdict: str, claimed: float, account: AccountLike) -> Text:
-    """A claim and its verdict."""
+    """Write a claim and its verdict."""
     title = f"{verdict}: {account.quantity} <= {near(claimed)}"
     if account.asked is not None:
         at = "delta" if account.quantity == "epsilon" else "epsilon"
@@ -427,13 +428,13 @@ def check_text(verdict: str, claimed: float, account: AccountLike) -> Text:
 
 
 def noise_text(noise_multiplier: float, refuted: float | None) -> str:
-    """A proved noise multiplier, and what an attack refutes."""
+    """Write a proved noise multiplier, and the one that an attack refutes."""
     attacked = "none refuted" if refuted is None else f"{down(refuted)} and less refuted"
     return f"{up(noise_multiplier)} proved, {attacked}"
 
 
 def calibration_text(noise_multiplier: float, refuted: float | None, account: AccountLike) -> Text:
-    """A noise multiplier, and the account of the releases that have it."""
+    """Write a noise multiplier, and the account of the releases that have it."""
     lines: list[Line] = [("noise multiplier", noise_text(noise_multiplier, refuted))]
     return Text(account_title(account), [*lines, *account_lines(account)])
 
@@ -450,7 +451,7 @@ class CurveSummary(NamedTuple):
 def curve_lines(
     account: AccountLike, epsilons: Sequence[float], measures: CurveSummary
 ) -> list[Line]:
-    """delta at the first, the last and the middle epsilon, and what follows for tests."""
+    """Write delta at the first, the last and the middle epsilon, and its consequences for tests."""
     # 0 is the advantage, which has a line of its own
     inner = list(epsilons[1:]) or list(epsilons)
     shown = list(dict.fromkeys([inner[len(inner) // 4], inner[len(inner) // 2], inner[-1]]))
@@ -471,7 +472,7 @@ def curve_lines(
 
 
 def curve_title(account: AccountLike) -> str:
-    """The curve of these releases."""
+    """Write the title of the curve of these releases."""
     if account.asked is None:
         return "the privacy curve"
     return f"the privacy curve of {releases_text(account.asked.releases)}"
@@ -480,7 +481,7 @@ def curve_title(account: AccountLike) -> str:
 def ledger_text(
     releases: Sequence[Release], names: Sequence[str | None], adjacency: Relation | None
 ) -> Text:
-    """The entries of a ledger: all, or the first and the last ones."""
+    """Write the entries of a ledger: all, or the first and the last ones."""
     steps = sum(release.steps for release in releases)
     count = len(releases)
     entries = "entry" if count == 1 else "entries"

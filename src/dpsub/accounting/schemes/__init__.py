@@ -36,12 +36,13 @@ _MODULES: dict[type | str, str] = {
     Shuffle: "shuffling.scheme",
     TruncatedPoisson: "truncated.scheme",
 }
-"""Modules of the library's schemes, by what they cover; all other chains are in `_CHAINS`."""
+"""Modules of the library's schemes, by the samplers and schedules they cover; all other chains are
+in `_CHAINS`."""
 _CHAINS = "chains.scheme"
 
 
 def case_of(release: Release, relation: Relation) -> Case:
-    """The bounds of one kind of release; UnsupportedError, with the reason, if nothing is
+    """Return the bounds of one kind of release; UnsupportedError, with the reason, if nothing is
     proved.
 
     Raises
@@ -85,14 +86,14 @@ def _check_group(release: Release, relation: Relation) -> None:
 
 
 def default_relation(release: Release) -> Relation:
-    """The relation of an account of this release that names none."""
+    """Return the relation of an account of this release that names none."""
     if isinstance(release.mechanism, OwnMechanism):
         return release.mechanism.adjacency
     return COVERED[_key(release)].relation or release.sampler.relation
 
 
 def _module(release: Release) -> str | None:
-    """The module with the scheme of one of the library's samplers; None for another one's."""
+    """Return the module with the scheme of one of the library's samplers; None for another's."""
     kind = type(release.sampler)
     if kind.__module__ != chains_of_stages.__name__:
         return _MODULES.get(kind)
@@ -112,7 +113,7 @@ def _key(release: Release) -> type | str:
     """Return the key under which the scheme of a release is registered."""
     _load(_module(release))
     schemes, kind = COVERED, type(release.sampler)
-    # a class of one's own may have a scheme, or be covered as what it is derived from
+    # a class of one's own may have a scheme, or be covered as the class it is derived from
     for ancestor in kind.__mro__:
         if ancestor is StagedSampler or ancestor in schemes:
             _check_draws(kind, ancestor)

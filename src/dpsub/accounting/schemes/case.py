@@ -66,17 +66,17 @@ PAGES = {
     "7": "numerics",
     "8": "open",
 }
-"""The pages of docs/proofs by the sections that stand on them."""
+"""Pages of docs/proofs by their sections."""
 
 
 def page_of(section: str) -> str:
-    """Return the page on which a section of the proofs stands; a section of one's own, which has
-    none, is looked up in the index."""
+    """Return the page of a section of the proofs; a section of one's own, which has none, is looked
+    up in the index."""
     return f"docs/proofs/{PAGES.get(section, 'index')}.md"
 
 
 class Theorem(NamedTuple):
-    """A theorem of docs/proofs, and the section in which it stands."""
+    """A theorem of docs/proofs, and its section."""
 
     number: str
     section: str
@@ -89,7 +89,7 @@ class Theorem(NamedTuple):
 
 
 class AttackChoice(NamedTuple):
-    """Data sets of an attack, and the number of their outputs that it looks at."""
+    """Data sets of an attack, and the statistic of their outputs that it looks at."""
 
     neighbours: Neighbours
     statistic: str = "sum"
@@ -127,34 +127,34 @@ class Case:
     Attributes
     ----------
     event : Event
-        What bounds and what attains the loss of one step, or of one epoch of a schedule.
+        Bounds of the loss of one step, or of one epoch of a schedule, proved and attained.
     theorem : Theorem
-        What proves the upper bound.
+        The theorem that proves the upper bound.
     proved : str
-        What gives it, in words: two distributions, or the proved profile.
+        Its source in words: two distributions, or the proved profile.
     attained : str
         The data sets of the attacks, in words.
     sensitivity : str
-        What one occurrence of the differing record does to the released value.
+        Effect of one occurrence of the differing record on the released value, in words.
     conditions : tuple of str
-        What the upper bound needs.
+        Conditions of the upper bound.
     choices : tuple of AttackChoice
         Data sets of the attacks, in the order of `event.attack_choices`.
     shift : float
-        By how much the record moves the outputs of one event at most, in units of C, where the
+        Largest distance that the record moves the outputs of one event, in units of C, where the
         steps that it is in are known (Theorem 24).
     static : callable, optional
         The attack that an audit plays; None if it has none.
     filler_flip : Attacked, optional
-        What fillers of either sign give, where an attack may choose it step by step.
+        Outputs with fillers of either sign, where an attack may choose it step by step.
     game : TightGame, optional
-        What brings the upper bound of many steps closer to the attack.
+        The game that brings the upper bound of many steps closer to the attack.
     papers_pair : callable, optional
         The pair that the papers compose, under the relation for which they state it.
     amplification : Amplification, optional
         None for samples that are no chain of stages.
     certified : tuple of Certified
-        What a certificate proves of each of `event.upper_choices`: that choice by a theorem of its
+        Bounds that a certificate proves for `event.upper_choices`: each choice by a theorem of its
         own, or the least of fewer bounds. Empty where `theorem` proves all of them.
     attack_section : str
         Section of docs/proofs with the attacks of the lower end.
@@ -180,7 +180,8 @@ class Case:
     attack_certified: bool = True
 
     def upper_alone(self) -> Case:
-        """The case of releases that stand for others, which tell at most as much of a record."""
+        """Return the case of releases that stand for others, which tell at most as much of a
+        record."""
         # local, as cases name no numerics
         from dpsub.accounting.engine.privacy_events import EnclosedEvent
 
@@ -202,7 +203,8 @@ class Case:
         )
 
     def choice(self, place: int) -> AttackChoice:
-        """Data sets of one of several choices; events with fewer choices repeat their last one."""
+        """Return the data sets of one of several choices; events with fewer choices repeat their
+        last one."""
         return self.choices[min(place, len(self.choices) - 1)]
 
     def certifiable(self, place: int) -> Certified:
@@ -284,7 +286,7 @@ def needs_fixed_denominator(release: Release, relation: Relation) -> None:
 
 
 def needed_records(release: Release) -> int:
-    """The number of records; ArgumentError if it is not given."""
+    """Return the number of records; ArgumentError if it is not given."""
     if release.n is None:
         raise ArgumentError(
             f"the number of records n is needed for {release.sampler.name}, got none; give n"

@@ -43,7 +43,7 @@ def conditions_of(
     *,
     depends_on_n: bool = False,
 ) -> tuple[str, ...]:
-    """Conditions of a guarantee about one kind of release.
+    """Return the conditions of a guarantee about one kind of release.
 
     Parameters
     ----------

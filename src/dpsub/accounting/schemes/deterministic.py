@@ -26,12 +26,14 @@ _PLACES = (
     "both data sets have the same steps per epoch, with the same other records in "
     "each: an added record comes last, and a removed one leaves its place empty"
 )
-"""Where a record's step follows from its place, and data sets differ in their number of records."""
+"""Condition on data sets that differ in their number of records, where a record's step follows from
+its place."""
 
 
 @covers(Deterministic)
 def deterministic(release: Release, relation: Relation) -> Case:
-    """Batches in the records' own order: a record is in one public step of every epoch."""
+    """Return the case of batches in the records' own order: a record is in one public step of every
+    epoch."""
     schedule, n = release.sampler, release.n
     assert isinstance(schedule, Deterministic)
     if relation is Relation.ADD_REMOVE:
@@ -53,7 +55,8 @@ def deterministic(release: Release, relation: Relation) -> Case:
 
 @covers(CyclicPoisson)
 def cyclic_poisson(release: Release, relation: Relation) -> Case:
-    """Public groups in turn: a record is in its group's step of every epoch with one chance."""
+    """Return the case of public groups in turn: a record is in its group's step of every epoch with
+    one chance."""
     schedule = release.sampler
     assert isinstance(schedule, CyclicPoisson)
     needs_fixed_denominator(release, relation)
@@ -69,8 +72,8 @@ def cyclic_poisson(release: Release, relation: Relation) -> Case:
 def _once_an_epoch(
     release: Release, relation: Relation, rate: float, plan: str, n: int, has_places: bool
 ) -> Case:
-    """Epochs are to a record what as many steps of Poisson sampling are, for Laplace noise as for
-    Gaussian."""
+    """Return the case of one step an epoch: to a record epochs are as many steps of Poisson
+    sampling, for Laplace noise as for Gaussian."""
     step = poisson_case(release, relation, rate)
     is_added = relation is Relation.ADD_REMOVE
     plans = (plan, _PLACES) if has_places and is_added else (plan,)

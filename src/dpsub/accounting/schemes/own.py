@@ -18,7 +18,7 @@ _ATTAINED = "a mechanism that outputs P with the record and Q without it"
 
 
 def own_case(release: Release, mechanism: OwnMechanism, relation: Relation) -> Case:
-    """The case of a mechanism of one's own: Theorem 42."""
+    """Return the case of a mechanism of one's own: Theorem 42."""
     if relation is not mechanism.adjacency:
         raise UnsupportedError(
             f"{mechanism} was given under {mechanism.adjacency}, got {relation}; ask under "
@@ -33,7 +33,7 @@ def own_case(release: Release, mechanism: OwnMechanism, relation: Relation) -> C
             f"{mechanism} is given for one record, got a group; give the pair of the group"
         )
     rate = _rate(release, mechanism, relation)
-    # sampling lowers every loss, so that what holds of all records holds of samples
+    # sampling lowers every loss, so that a bound for all records holds for samples
     conditions = mechanism.conditions
     if rate < 1:
         conditions += (
@@ -55,7 +55,7 @@ def own_case(release: Release, mechanism: OwnMechanism, relation: Relation) -> C
 
 
 def _rate(release: Release, mechanism: OwnMechanism, relation: Relation) -> float:
-    """The rate of the Poisson samples; 1 for all records."""
+    """Return the rate of the Poisson samples; 1 for all records."""
     sampler = release.sampler
     if isinstance(sampler, Deterministic) and sampler.m is None:
         return 1.0

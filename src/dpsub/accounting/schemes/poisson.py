@@ -26,12 +26,12 @@ _MOVED = {
 
 @covers("poisson", relation=Relation.ADD_REMOVE)
 def poisson(release: Release, relation: Relation) -> Case:
-    """Independent Poisson samples."""
+    """Return the case of independent Poisson samples."""
     return poisson_case(release, relation, release.chain().stages[0].rate)
 
 
 def poisson_case(release: Release, relation: Relation, rate: float) -> Case:
-    """The case of a record that is in one step with probability `rate`, independently of all
+    """Return the case of a record that is in one step with probability `rate`, independently of all
     others: Theorem 1, also for Laplace noise (docs/proofs/laplace.md) and under zero_out
     (docs/proofs/zero_out.md)."""
     is_laplace = release.mechanism == "laplace"
@@ -59,7 +59,8 @@ def poisson_case(release: Release, relation: Relation, rate: float) -> Case:
 
 
 def _attained(relation: Relation) -> str:
-    """Fillers at 0 keep the random number of records from blurring the output."""
+    """Describe the data sets of the attack: fillers at 0 keep the random number of records from
+    blurring the output."""
     if relation is Relation.SUBSTITUTE:
         return "a record +C against -C among zero records"
     if relation is Relation.ZERO_OUT:
@@ -68,12 +69,12 @@ def _attained(relation: Relation) -> str:
 
 
 def _pair(relation: Relation, rate: float, s: float) -> PoissonPair | WorPair:
-    """(1 - q) N(0) + q N(1) against N(0), or against its mirror image."""
+    """Return the pair (1 - q) N(0) + q N(1) against N(0), or against its mirror image."""
     return WorPair(rate, s) if relation is Relation.SUBSTITUTE else PoissonPair(rate, s)
 
 
 def _gaussian(release: Release, relation: Relation, rate: float) -> tuple[Event, str, str]:
-    """The event, words for what bounds it, and the sensitivity."""
+    """Return the event, words for its bound, and the sensitivity."""
     # Theorem 1 is attained by these data sets, at every step alike: exact for any number of steps
     event = PairEvent(_pair(relation, rate, release.noise_multiplier))
     if relation is Relation.SUBSTITUTE:
@@ -84,7 +85,7 @@ def _gaussian(release: Release, relation: Relation, rate: float) -> tuple[Event,
 
 
 def _laplace(release: Release, relation: Relation, rate: float) -> tuple[Event, str, str]:
-    """The same for scalar Laplace noise, for which Theorem 1 holds, too
+    """Return the same for scalar Laplace noise, for which Theorem 1 holds, too
     (docs/proofs/laplace.md)."""
     # the noise that few ask for: those who do not need not load it
     from dpsub.accounting.engine.laplace_pairs import (

@@ -1,5 +1,5 @@
-"""Samples of a fixed number of different records: one that is drawn takes another one's place, so
-that it moves the sum by up to 2 C even where it comes or goes."""
+"""Samples of a fixed number of different records: a record that is drawn takes another one's place,
+so that it moves the sum by up to 2 C even where it is added or removed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PUT_TO_0 = Neighbours(1.0, 0.0, -1.0)
 
 @covers("wor", relation=Relation.SUBSTITUTE)
 def without_replacement(release: Release, relation: Relation) -> Case:
-    """Independent samples without replacement."""
+    """Return the case of independent samples without replacement."""
     chain = release.chain()
     if release.mechanism == "laplace":
         return _laplace(release, relation, chain)
@@ -64,9 +64,9 @@ def without_replacement(release: Release, relation: Relation) -> Case:
 
 
 def _replaced(release: Release, chain: Chain) -> Case:
-    """Theorem 2: the profile q G(lift(a, q), 2 / s), which fillers at -C attain in one step. At
-    more steps no data sets have it in both directions, and the game brings the ends together
-    (docs/proofs/without_replacement.md)."""
+    """Return the case of Theorem 2: the profile q G(lift(a, q), 2 / s), which fillers at -C attain
+    in one step. At more steps no data sets have it in both directions, and the game brings the ends
+    together (docs/proofs/without_replacement.md)."""
     s, law = release.noise_multiplier, law_of(chain)
     # fillers at -C are 2 C from the record: in their units the noise multiplier is s / 2
     filler = FillerPair(law, s / 2)
@@ -92,7 +92,8 @@ def _replaced(release: Release, chain: Chain) -> Case:
 
 
 def _zeroed(release: Release, chain: Chain) -> Case:
-    """A zeroed-out record takes another one's place in both data sets: Theorem 16.
+    """Return the case of Theorem 16: a zeroed-out record takes another one's place in both data
+    sets.
 
     With v the record's vector and g that of the member that it replaces the outputs are, up to a
     translation, (1 - q) N(0) + q N(v - g) and (1 - q) N(0) + q N(-g).
@@ -131,9 +132,9 @@ def _zeroed(release: Release, chain: Chain) -> Case:
 
 
 def _zeroed_event(pair: ZeroedPair, s: float) -> DominatedEvent:
-    """One step: |v - g| <= 2 and |v| <= 1 bound the first direction by the numbers 2 and 1 in the
-    places of v - g and -g, |g| <= 1 and |v| <= 1 the second by 1 and 0. Each is attained in a
-    single step."""
+    """Return the event of one step: |v - g| <= 2 and |v| <= 1 bound the first direction by the
+    numbers 2 and 1 in the places of v - g and -g, |g| <= 1 and |v| <= 1 the second by 1 and 0. Each
+    is attained in a single step."""
     with_record, without = (
         RememberedProfile(replaced_profile(pair.rate, farthest / s, 1 / s, pair.missed))
         for farthest in (2.0, 1.0)
@@ -150,8 +151,8 @@ def _zeroed_played(chain: Chain, s: float) -> StepAttack:
 
 
 def _laplace(release: Release, relation: Relation, chain: Chain) -> Case:
-    """Scalar Laplace noise: Theorems 2 and 9 hold with its profile (docs/proofs/laplace.md),
-    Theorem 16 with that of Theorem 73."""
+    """Return the case of scalar Laplace noise: Theorems 2 and 9 hold with its profile
+    (docs/proofs/laplace.md), Theorem 16 with that of Theorem 73."""
     if relation is Relation.ZERO_OUT:
         return _laplace_zeroed(release, chain)
     if relation is Relation.ADD_REMOVE:
@@ -160,8 +161,9 @@ def _laplace(release: Release, relation: Relation, chain: Chain) -> Case:
 
 
 def _laplace_replaced(release: Release, chain: Chain) -> Case:
-    """No data sets have the profile in both directions, so that more steps are bounds, which the
-    game brings together with the cells of Theorem 30 (docs/proofs/without_replacement.md)."""
+    """Return the case of a record replaced. No data sets have the profile in both directions, so
+    that more steps are bounds, which the game brings together with the cells of Theorem 30
+    (docs/proofs/without_replacement.md)."""
     s = release.noise_multiplier
     missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
     pair = LaplacePair(rate, 2 / s, missed=missed)
@@ -181,8 +183,8 @@ def _laplace_replaced(release: Release, chain: Chain) -> Case:
 
 
 def _laplace_zeroed(release: Release, chain: Chain) -> Case:
-    """As Theorem 16, with the closed forms of Laplace noise: each direction has its own profile,
-    and one step attains both."""
+    """Return the case of Theorem 16 with the closed forms of Laplace noise: each direction has its
+    own profile, and one step attains both."""
     s = release.noise_multiplier
     missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
     theta = 1 / s
@@ -233,7 +235,8 @@ def _laplace_zeroed_event(rate: float, theta: float, missed: float) -> Event:
 
 
 def _laplace_added(release: Release, chain: Chain) -> Case:
-    """Each direction has its own profile, and the same data sets attain both: exact."""
+    """Return the case of a record more: each direction has its own profile, and the same data sets
+    attain both, so that it is exact."""
     s, larger = release.noise_multiplier, replace(chain, n=chain.n + 1)
     missed, rate = larger.stages[0].count_law(larger.n, 1).tolist()
     pair = LaplacePair(rate, 2 / s, missed=missed)

@@ -77,7 +77,7 @@ def test_at_smoke_size_the_papers_say_what_is_small_and_a_configuration_has_the_
 
 
 def test_the_full_configuration_runs_every_experiment_of_papers_that_are_not_made_apart() -> None:
-    """A paper made apart is there where a configuration names it, and at smoke size."""
+    """A paper made apart is included where a configuration names it, and at smoke size."""
     of_paper = {name: kind.paper for name, kind in experiments.REGISTRY.members().items()}
     config = configuration.load([ROOT / "config.yaml"])
     apart = {key for key, paper in papers().items() if paper.apart}

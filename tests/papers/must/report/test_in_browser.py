@@ -41,7 +41,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.fixture(scope="module")
 def made(plain: Made) -> Made:
-    """The run with hostile names."""
+    """Make the run with hostile names."""
     found = Made(plain.results, replace(plain.run, **report_run.hostile(plain)))
     found.write()
     return found
@@ -408,7 +408,8 @@ def test_pages_are_loaded_in_no_time(browser: Browser, made: Made) -> None:
 
 
 def test_the_browser_never_complains_and_never_asks_for_anything(view: View) -> None:
-    """Last, after all that was done to the pages; hostile names in them would have left a trace."""
+    """The test comes last, after all that was done to the pages; hostile names in them would have
+    left a trace."""
     for name in PAGES:
         view.open(name)
         assert view.page.evaluate("window.hit") is None

@@ -1,5 +1,5 @@
-"""The report of this paper as a file: what stands first, cells with addresses, numbers that say
-what they are, nothing unescaped."""
+"""The report of this paper as a file: its first lines, cells with addresses, numbers with their
+meaning, nothing unescaped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CHOSEN = (
     "must/claims",
 )
 COARSE = {"composition": SMALLER["composition"]}
-"""Over the sizes of the smoke run: pages look the same, and are there sooner."""
+"""Settings over the sizes of the smoke run: pages look the same, and are there sooner."""
 
 MATHML = "http://www.w3.org/1998/Math/MathML"
 
@@ -57,7 +57,7 @@ ELEMENTS = "math mrow mi mn mo mfrac msub msup msubsup munder mover munderover m
 
 
 class Page(HTMLParser):
-    """What a browser sees of a page: elements (tag and attributes) and texts."""
+    """Elements (tag and attributes) and texts of a page, as a browser gets them."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ def pages(made: Made) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def text(pages: dict[str, str]) -> str:
-    """The page of the paper."""
+    """Return the page of the paper."""
     return pages["must"]
 
 
@@ -212,7 +212,7 @@ def test_prose_is_finished(pages: dict[str, str]) -> None:
 
 
 def visible(page: str) -> str:
-    """Return the words of a page that are no code."""
+    """Return the words of a page outside code."""
     hidden = re.compile(r"<(code|pre|script|style|math)\b.*?</\1>", re.DOTALL)
     return html.unescape(re.sub(r"<[^>]+>", " ", hidden.sub(" ", page)))
 
@@ -225,8 +225,8 @@ def formulas_in(text: str) -> list[ElementTree.Element]:
 
 
 def test_formulas_are_elements_as_they_were_written(tmp_path: Path) -> None:
-    """What a browser reads of Table 2: whole elements of MathML; `<math` and a no-break space
-    begins none."""
+    """A browser reads whole elements of MathML in Table 2; `<math` and a no-break space begins
+    none."""
     made = report_run.make(tmp_path, ("must/table2", "must/table3"), COARSE)
     found = formulas_in(made.write()["must"])
     names = {part.tag.removeprefix(f"{{{MATHML}}}") for one in found for part in one.iter()}
@@ -296,8 +296,9 @@ def test_a_judgement_stands_above_every_artefact(text: str, made: Made) -> None:
 
 
 def crowded(page: str) -> list[str]:
-    """The items of lists with more numbers than a reader can take in; a table in an item, and what
-    is closed until it is asked for, have their own form. Errata have theirs in every entry."""
+    """Return the items of lists with more numbers than a reader can take in; a table in an item,
+    and parts that are closed until they are asked for, have their own form. Errata have theirs in
+    every entry."""
     items = re.findall(r"<li\b[^>]*>(.*?)(?=</li>|<li\b)", page, re.DOTALL)
     prose = [
         re.sub(r"<table.*?</table>|<details.*?</details>|<[^>]+>", "", one, flags=re.DOTALL)
@@ -324,7 +325,7 @@ def test_bounds_that_an_attack_exceeds_are_red(text: str, made: Made) -> None:
 
 
 def _judged(pages: dict[str, str]) -> list[tuple[str, str]]:
-    """The verdict and the kind of check of each row of the list, as they are shown."""
+    """Return the verdict and the kind of check of each row of the list, as they are shown."""
     row = r'<td><span class="verdict \w+">(.*?)</span> <small>(.*?)</small>'
     return re.findall(row, pages["numbers"])
 
@@ -437,7 +438,7 @@ def test_privacy_numbers_say_what_they_are(text: str) -> None:
 
 
 def test_a_number_is_written_in_one_way(made: Made) -> None:
-    """In the list of all numbers as in its table."""
+    """A number has the same form in the list of all numbers as in its table."""
     (table8,) = [one for one in made.run.artefacts if one.identifier == "must/table8"]
     table = read_cells(made.run.dirs.files(table8)["csv"])
     groups = [group for block in numbers.blocks_of(table8, table) for group in block.groups]

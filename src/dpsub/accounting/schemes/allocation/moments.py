@@ -4,8 +4,8 @@ The likelihood ratio L of an epoch is the mean over the k-subsets of the steps o
 log-normal terms X_j; its law is not computed. But a sum T of functions of the steps tells most of
 L, and the moments E_Q[L^n; T] are laws of T under other measures: L^n is a mean over n subsets, and
 a step that is in i of them is moved by i deviations' worth of the record. A polynomial that lies
-above (x - a)_+ then bounds what each value of T adds to H_a (docs/proofs/allocation.md, Theorem
-72; numerics.md, "Moments given a sum").
+above (x - a)_+ then bounds the contribution of each value of T to H_a (docs/proofs/allocation.md,
+Theorem 72; numerics.md, "Moments given a sum").
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _MOST_CELLS = 3000  # into which its places are gathered
 
 @work.remembered(16)
 def overlaps(t: int, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """How n independent k-subsets of t steps overlap: rows (c_0, ..., c_n), c_i the steps that are
-    in i of them, and the logarithm of the probability of each."""
+    """Return how n independent k-subsets of t steps overlap: rows (c_0, ..., c_n), c_i the steps
+    that are in i of them, and the logarithm of the probability of each."""
     ways: dict[tuple[int, ...], int] = {(t,): 1}
     for _ in range(n):
         longer: dict[tuple[int, ...], int] = {}
@@ -101,8 +101,8 @@ class _Sum:
 
     @cached_property
     def edges(self) -> np.ndarray:
-        """Where the integer changes, in deviations of one output: any increasing numbers are right,
-        as T is whatever they say."""
+        """Places where the integer changes, in deviations of one output: any increasing numbers are
+        valid, as T is defined by them."""
         largest = max(_ORDERS) * self.sigma + _REACH
         log_x = self.sigma * largest - self.sigma**2 / 2
         top = float(np.logaddexp(0.0, math.log(self.c) + log_x))
@@ -132,7 +132,7 @@ class _Sum:
 
     @cached_property
     def step_error(self) -> float:
-        """The largest share of a mass that its error is, with what its logarithm rounds."""
+        """Largest share of a mass that its error is, with the rounding of its logarithm."""
         with np.errstate(divide="ignore", invalid="ignore"):
             share = max(float(np.max(error / mass)) for mass, error in self._masses)
         if not share < 1e-6:
@@ -152,7 +152,7 @@ class _Sum:
         return self._log_totals[i, tilt]
 
     def log_terms(self, n: int, tilt: float) -> np.ndarray:
-        """The logarithms of what all overlaps add to E_Q[L^n e^(tilt h T)]."""
+        """Logarithms of the terms of all overlaps in E_Q[L^n e^(tilt h T)]."""
         counts, log_weights = overlaps(self.t, self.k, n)
         totals = np.array([self.log_total(i, tilt) for i in range(n + 1)])
         # not a product of matrices: see `pld`
@@ -170,8 +170,8 @@ class _Sum:
         return _log_sum(self.log_terms(n, tilt))
 
     def reach(self, n: int, tilt: float) -> tuple[float, float]:
-        """(low, high): the tilted n-th moment below low, and above high, is at most e^_LOG_TAIL of
-        all of it (Chernoff)."""
+        """Return (low, high) such that the tilted n-th moment below low, and above high, is at most
+        e^_LOG_TAIL of all of it (Chernoff)."""
         base = self.log_moment(n, tilt)
         up, down = (
             [
@@ -183,15 +183,16 @@ class _Sum:
         return -min(down), min(up)
 
     def window(self) -> tuple[int, int]:
-        """The first place of T, and one after the last, beyond which all tilted moments are of the
-        size of the tail."""
+        """Return the first place of T, and one after the last, beyond which all tilted moments are
+        of the size of the tail."""
         reaches = [self.reach(n, tilt + 1 - n) for n in _ORDERS for tilt in _TILTS]
         first = math.floor(min(low for low, _ in reaches) / self.h)
         last = math.ceil(max(high for _, high in reaches) / self.h)
         return first, last + 1
 
     def tilted(self, n: int, tilt: float, first: int, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds of E_Q[L^n; T = first + j], j < size, by a transform of the tilted moment."""
+        """Return bounds of E_Q[L^n; T = first + j], j < size, by a transform of the tilted
+        moment."""
         counts, _ = overlaps(self.t, self.k, n)
         log_terms = self.log_terms(n, tilt)
         scale = _log_sum(log_terms)
@@ -247,7 +248,7 @@ class _Sum:
         rounding = np.expm1(self.t * of_steps) + of_sums
         factor = np.exp(np.minimum(exponent, 700.0))
         at_most = (np.maximum(masses, 0.0) + round_off) * factor * (1 + rounding)
-        # what lies beyond either end of the window may have been added to any place
+        # mass beyond either end of the window may have been added to any place
         charge = round_off + _TAILS
         at_least = np.maximum(masses - charge, 0.0) * factor * np.maximum(1 - rounding, 0.0)
         return at_least, np.where(exponent > 700.0, np.inf, at_most)
@@ -264,7 +265,7 @@ def _powers(values: np.ndarray, exponents: np.ndarray) -> dict[int, np.ndarray]:
 
 @work.remembered(16)  # both ends ask for it
 def moments_given_sum(t: int, k: int, deviation: float, c: float) -> MomentsGivenSum:
-    """The moments of the likelihood ratio of k of t steps given the sum with the weight c.
+    """Return the moments of the likelihood ratio of k of t steps given the sum with the weight c.
 
     Raises
     ------
@@ -327,7 +328,7 @@ class PolynomialBounds:
             self._fourth = _charged([*fourth, -4 * x**3 * low[1], x**4 * high[0]])
 
     def above(self, log_order: float) -> float:
-        """Bound of E_Q (L - a)_+ = H_a(P || Q)."""
+        """Return a bound of E_Q (L - a)_+ = H_a(P || Q)."""
         work.spend(work.NUMBER * 40 * self._centre.size)
         # profiles fall: a smaller order is safe
         log_order -= 4 * _EPS * (1 + abs(log_order))
@@ -344,7 +345,7 @@ class PolynomialBounds:
         return self._summed(np.minimum(bound, fourth))
 
     def below(self, log_order: float) -> float:
-        """Bound of E_Q (1 - a L)_+ = H_a(Q || P)."""
+        """Return a bound of E_Q (1 - a L)_+ = H_a(Q || P)."""
         work.spend(work.NUMBER * 40 * self._centre.size)
         log_order -= 4 * _EPS * (1 + abs(log_order))
         b = math.exp(-log_order)
@@ -357,8 +358,8 @@ class PolynomialBounds:
         return min(1.0, self._summed(bound) / b * (1 + 16 * _EPS))
 
     def _quadratic(self, y: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-        """(u + r)^2 / (4 r) lies above u_+ for every r > 0, here for u = x - a or a - x, whose
-        centre is y; squares about the centre are those of x."""
+        """Return bounds by (u + r)^2 / (4 r), which lies above u_+ for every r > 0, here for u = x
+        - a or a - x, whose centre is y; squares about the centre are those of x."""
         with np.errstate(all="ignore"):
             r = np.sqrt(y**2 + self._second / self._high[0])
             root = np.abs(y + r) + rounding + 4 * _EPS * r
@@ -367,8 +368,8 @@ class PolynomialBounds:
         return np.where(np.isfinite(value), value, np.inf)
 
     def _quartic(self, y: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-        """27 / 256 (x - x_0)^4 / d^3 lies above (x - a)_+ where x_0 is d left of a, and above
-        (a - x)_+ where it is d right of a."""
+        """Return bounds by 27 / 256 (x - x_0)^4 / d^3, which lies above (x - a)_+ where x_0 is d
+        left of a, and above (a - x)_+ where it is d right of a."""
         with np.errstate(all="ignore"):
             distance = np.maximum(np.abs(y) - rounding, 0.0)
             value = _QUARTIC * self._fourth / distance**3 * (1 + 32 * _EPS)
@@ -379,7 +380,7 @@ class PolynomialBounds:
 
 
 def _charged(terms: list[np.ndarray]) -> np.ndarray:
-    """A sum that cancels, at least 0, with what it rounds."""
+    """Return a sum that cancels, at least 0, with its rounding added."""
     total = np.sum(terms, axis=0)
     charged: np.ndarray = np.maximum(total, 0.0) + 16 * _EPS * np.sum(np.abs(terms), axis=0)
     return charged

@@ -81,8 +81,8 @@ class MeanLaw:
 
 
 def mean_law(t: int, deviation: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
-    """The law of the mean of t ratios from above or below: cells are about `fineness` standard
-    deviations wide, and about `tail` is cut off at each end."""
+    """Return the law of the mean of t ratios from above or below: cells are about `fineness`
+    standard deviations wide, and about `tail` is cut off at each end."""
     return mean_laws(t, deviation, fineness, tail, upper)[-1][0]
 
 
@@ -90,8 +90,8 @@ def mean_law(t: int, deviation: float, fineness: float, tail: float, upper: bool
 def mean_laws(
     t: int, deviation: float, fineness: float, tail: float, upper: bool
 ) -> tuple[tuple[MeanLaw, tuple[int, int] | None], ...]:
-    """The laws on the way to that of t ratios, each with the places of the two that it is made
-    from; the first is that of a single ratio."""
+    """Return the laws on the way to that of t ratios, each with the places of the two that it is
+    made from; the first is that of a single ratio."""
     single = _single(deviation, fineness, tail, upper)
     laws: list[tuple[MeanLaw, tuple[int, int] | None]] = [(single, None)]
     # nothing is begun that is not finished: laws on the way have about as many points
@@ -112,7 +112,7 @@ def mean_laws(
 
 
 def _single(deviation: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
-    """The law of one ratio, exp(sigma z - sigma^2 / 2), sigma = 1 / `deviation`."""
+    """Return the law of one ratio, exp(sigma z - sigma^2 / 2), sigma = 1 / `deviation`."""
     sigma = 1 / deviation
     reach = min(-float(ndtri(max(tail / 8, _SMALLEST))), _DEEPEST)
     low, high = max(-reach, sigma - _DEEPEST), min(sigma + reach, _DEEPEST)
@@ -150,14 +150,14 @@ def _single(deviation: float, fineness: float, tail: float, upper: bool) -> Mean
 def _log_places(
     low: float, high: float, terms: int, deviation: float, fineness: float
 ) -> np.ndarray:
-    """Logarithms of ratios from low to high: close together about 0, where means of many terms lie,
-    ever further apart beyond."""
+    """Return logarithms of ratios from low to high: close together about 0, where means of many
+    terms lie, ever further apart beyond."""
     bulk = min(1.0, math.sqrt(_variance(deviation) / terms))
     widest = max(1.0, 1 / (3 * deviation))
     bend = 3 * math.sqrt(widest**2 - bulk**2)
 
     def number(y: float) -> float:
-        """How many cells of fineness 1 lie between 0 and y."""
+        """Return how many cells of fineness 1 lie between 0 and y."""
         inside = min(abs(y), bend)
         return math.copysign(3 * math.asinh(inside / (3 * bulk)) + (abs(y) - inside) / widest, y)
 
@@ -169,12 +169,12 @@ def _log_places(
 
 
 def _variance(deviation: float) -> float:
-    """Variance of one ratio under Q."""
+    """Return the variance of one ratio under Q."""
     return math.expm1(min(deviation**-2, 600.0))
 
 
 def _joined(a: MeanLaw, b: MeanLaw, deviation: float, fineness: float, tail: float) -> MeanLaw:
-    """The law of the mean of the terms of both."""
+    """Return the law of the mean of the terms of both."""
     terms = a.terms + b.terms
     share = a.terms / terms
     left, right = share * a.ratio, (1 - share) * b.ratio
@@ -227,9 +227,9 @@ def _collected(
     ratio_error: float,
     rounding: float = 0.0,
 ) -> MeanLaw:
-    """Mass of the cells that end at the edges, the first from 0 and the last to infinity, with
-    means of `excess` / mass above their lower ends, moved to their ends, or to their means; both
-    are off by `rounding` of themselves (Theorem 26)."""
+    """Return the mass of the cells that end at the edges, the first from 0 and the last to
+    infinity, with means of `excess` / mass above their lower ends, moved to their ends, or to their
+    means; both are off by `rounding` of themselves (Theorem 26)."""
     floor = np.append(0.0, edges)
     if not upper:
         filled = mass > _KEPT
@@ -247,7 +247,7 @@ def _collected(
 
 
 def _trimmed(law: MeanLaw, tail: float) -> MeanLaw:
-    """Without points at the ends that hold less than a share of `tail`: Q-mass at the low end,
+    """Remove points at the ends that hold less than a share of `tail`: Q-mass at the low end,
     P-mass at the high one, moved as that of cells is."""
     share = tail / 64
     below = np.cumsum(law.mass) <= share
@@ -278,8 +278,9 @@ def _trimmed(law: MeanLaw, tail: float) -> MeanLaw:
 
 
 def upper_pld(law: MeanLaw, step: float, swapped: bool) -> PrivacyLossDistribution:
-    """The law of the loss under P, of its negative under Q if `swapped`, from above: mass of each
-    ratio under both is moved to the grid losses on either side of it, totals kept, as for pairs."""
+    """Return the law of the loss under P, of its negative under Q if `swapped`, from above: mass of
+    each ratio under both is moved to the grid losses on either side of it, totals kept, as for
+    pairs."""
     grown = 1 + 2 * law.mass_error + 16 * _EPS
     ratio, mass = law.ratio[1:], law.mass[1:]
     loss, first = np.log(ratio), mass * ratio
@@ -304,8 +305,8 @@ def upper_pld(law: MeanLaw, step: float, swapped: bool) -> PrivacyLossDistributi
 
 
 def lower_pld(law: MeanLaw, step: float, swapped: bool) -> PrivacyLossDistribution:
-    """The law of the loss from below: both measures shrink alike, so that their ratios stay; what
-    ratios are off by is charged in the losses."""
+    """Return the law of the loss from below: both measures shrink alike, so that their ratios stay;
+    errors of ratios are charged in the losses."""
     shrunk = max(0.0, 1 - 2 * law.mass_error - 2 * law.ratio_error)
     first, second = law.mass * law.ratio * shrunk, law.mass * shrunk
     if swapped:
@@ -523,20 +524,20 @@ def _laws_of_sums(
 
 
 def _best_masses(down: list[TiltedSum], up: list[TiltedSum], places: np.ndarray) -> MassBounds:
-    """The best bounds of each mass, from all tilts."""
+    """Return the best bounds of each mass, from all tilts."""
     at_least = np.max([_masses(total, places, -1) for total in down], axis=0)
     at_most = np.min([_masses(total, places, 1) for total in up], axis=0)
     return at_least, np.minimum(at_most, 1.0)
 
 
 def _moments(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Mean and standard deviation."""
+    """Return mean and standard deviation."""
     mean = float(np.average(values, weights=weights))
     return mean, math.sqrt(float(np.average((values - mean) ** 2, weights=weights)))
 
 
 def loss_deviation(p: np.ndarray, q: np.ndarray) -> float:
-    """Standard deviation of ln(p/q) under the masses p, where both are above 0."""
+    """Return the standard deviation of ln(p/q) under the masses p, where both are above 0."""
     seen = (p > 0) & (q > 0)
     if not seen.any():
         return 1.0
@@ -547,8 +548,8 @@ def loss_deviation(p: np.ndarray, q: np.ndarray) -> float:
 def _sums(
     h: float, integers: np.ndarray, terms: list[tuple[tuple[np.ndarray, np.ndarray], int]]
 ) -> tuple[ComposedLoss, ComposedLoss]:
-    """The law of a sum of independent terms at h integers, each with masses and their errors and
-    how many there are, rounded down and up."""
+    """Return the law of a sum of independent terms at h integers, each with masses and their errors
+    and how many there are, rounded down and up."""
     times = [count for _, count in terms]
 
     def rounded(side: str, sign: int) -> ComposedLoss:
@@ -562,9 +563,9 @@ def _sums(
 
 
 def _masses(total: TiltedSum, places: np.ndarray, sign: int) -> np.ndarray:
-    """Bounds of the masses of a sum at these places, from above, or from below where `sign` is -1:
-    beyond each end of its window there is tilted mass of at most `tail`, and that of both may have
-    been added to one place inside."""
+    """Return bounds of the masses of a sum at these places, from above, or from below where `sign`
+    is -1: beyond each end of its window there is tilted mass of at most `tail`, and that of both
+    may have been added to one place inside."""
     exponent = total.log_scale - total.tilt * total.step * places
     rounding = 64 * _EPS * (4 + abs(total.log_scale) + np.abs(exponent))
     factor = np.exp(np.minimum(exponent, 700.0)) * (1 + sign * rounding)
@@ -607,7 +608,7 @@ class SumEvent(AttackEvent):
 
     @property
     def edges(self) -> np.ndarray:
-        """Where the number that a step adds changes, in deviations of its output."""
+        """Places where the number that a step adds changes, in deviations of its output."""
         return self._laws.edges
 
     def spread(self) -> float:
@@ -651,7 +652,8 @@ class ReplacedEvent(Event):
 
 
 def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profile:
-    """The smaller of the bound by way of no record and that of two Gaussians at the distance."""
+    """Return the smaller of the bound by way of no record and that of two Gaussians at the
+    distance."""
 
     # where it is asked for: a budget that does not suffice for it leaves first ends
     @cache
@@ -669,7 +671,7 @@ def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profi
 def by_reference(
     first: AllocationEvent | SelectionEvent, second: AllocationEvent | SelectionEvent
 ) -> Profile:
-    """Upper bounds of H_a(P || P'), a >= 1, by way of a common reference Q: the smallest of
+    """Return upper bounds of H_a(P || P'), a >= 1, by way of a common reference Q: the smallest of
     H_u(P || Q) + u H_(a/u)(Q || P'), u between 1 and a. `first` bounds P and Q, `second` P' and
     Q."""
 
@@ -695,7 +697,7 @@ def by_reference(
 
 
 def reference_grid(event: AllocationEvent | SelectionEvent) -> tuple[float, float]:
-    """Step and tail of the laws from which a bound by way of a reference is computed."""
+    """Return step and tail of the laws from which a bound by way of a reference is computed."""
     return event.spread() / 24, _PROFILE_TAIL
 
 
@@ -705,7 +707,8 @@ _WEIGHTS = (1.0, 8.0, 1 / 8)
 
 
 def replaced_event(t: int, k: int, deviation: float) -> ReplacedEvent:
-    """The event of one epoch in which a record is replaced that is in k of t steps, k < t."""
+    """Return the event of one epoch in which a record is replaced that is in k of t steps, k <
+    t."""
     removed = AllocationEvent(t, deviation) if k == 1 else SelectionEvent(t, k, deviation)
     opposite = tuple(SumEvent(t, k, deviation, weight * k / t, 1.0, -1.0) for weight in _WEIGHTS)
     # all steps of the record revealed: Gaussians at this distance

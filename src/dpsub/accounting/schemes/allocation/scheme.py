@@ -38,7 +38,7 @@ _REVEALED_BLOCKS, _LARGER_BLOCKS = Theorem("27", "4.6"), Theorem("72", "4.6")
 
 @covers(RandomAllocation)
 def random_allocation(release: Release, relation: Relation) -> Case:
-    """One epoch of random allocation."""
+    """Return the case of one epoch of random allocation."""
     needs_fixed_denominator(release, relation)
     needs_gaussian_noise(release)
     schedule, s = release.sampler, release.noise_multiplier
@@ -61,7 +61,7 @@ def random_allocation(release: Release, relation: Relation) -> Case:
         conditions=conditions_of(release, relation, (_PLAN,)),
         certified=_certified(event),
         choices=_choices(event, k, relation),
-        # of Gaussians in k steps at the record's distance each
+        # the distance of Gaussians in k steps at the record's distance each
         shift=math.sqrt(k) * (2.0 if is_replaced else 1.0),
         static=lambda: _played(schedule, release, relation),
         attack_section="4.6",
@@ -77,7 +77,8 @@ def _theorem(event: Event, k: int, relation: Relation) -> Theorem:
 
 
 def _certified(event: Event) -> tuple[Certified, ...]:
-    """The proofs for k of t steps, each with its own theorem; the second one where it applies."""
+    """Return the proofs for k of t steps, each with its own theorem; the second one where it
+    applies."""
     if not isinstance(event, SubsetEvent):
         return ()
     theorems = _REVEALED_BLOCKS, _LARGER_BLOCKS
@@ -97,7 +98,7 @@ def _sensitivity(k: int, relation: Relation) -> str:
 
 
 def _added(t: int, k: int, s: float) -> tuple[Event, str, str]:
-    """The event of an added or zeroed-out record, and words for its bound and its attack."""
+    """Return the event of an added or zeroed-out record, and words for its bound and its attack."""
     if k == t:
         # a record in all steps: one Gaussian step at sqrt(t) times its distance
         pair = "N(sqrt(t), s^2) against N(0, s^2)"
@@ -120,7 +121,7 @@ def _added(t: int, k: int, s: float) -> tuple[Event, str, str]:
 
 
 def _replaced(t: int, k: int, s: float) -> tuple[Event, str, str]:
-    """The same of a record replaced."""
+    """Return the event of a replaced record, and words for its bound and its attack."""
     if k == t:
         pair = "N(sqrt(t), s^2) against N(-sqrt(t), s^2)"
         return PairEvent(WorPair(1.0, s / math.sqrt(t))), pair, pair
@@ -133,7 +134,8 @@ def _replaced(t: int, k: int, s: float) -> tuple[Event, str, str]:
 
 
 def _choices(event: Event, k: int, relation: Relation) -> tuple[AttackChoice, ...]:
-    """Fillers at 0: the other records of a step reveal nothing about the record."""
+    """Return the data sets of the attacks. Fillers are at 0: the other records of a step reveal
+    nothing about the record."""
     neighbours = Neighbours(1.0, OTHER[relation], 0.0)
     if isinstance(event, PairEvent):
         return (AttackChoice(neighbours),)

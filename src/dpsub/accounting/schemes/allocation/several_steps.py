@@ -112,8 +112,8 @@ class SubsetEvent(Event):
 
 @dataclass(frozen=True)
 class GivenSumEvent(AttackEvent):
-    """Lower end of one epoch of k of t by the sum of functions of the steps with the weight c: of
-    its moments those of order 1 and 0 are its laws under P and Q."""
+    """Lower end of one epoch of k of t by the sum of functions of the steps with the weight c: the
+    moments of order 1 and 0 given the sum are its laws under P and Q."""
 
     t: int
     k: int
@@ -134,12 +134,12 @@ class GivenSumEvent(AttackEvent):
         except NumericalError as error:
             if isinstance(error, OutOfWorkError):
                 raise
-            # a sum of which nothing is known
+            # a sum without known moments
             return MomentsGivenSum(np.zeros((5, 1)), np.ones((5, 1)), 1.0)
 
     @property
     def edges(self) -> np.ndarray:
-        """Where the number that a step adds changes, in deviations of its output."""
+        """Places where the number that a step adds changes, in deviations of its output."""
         return self._laws.edges
 
     @property
@@ -168,8 +168,7 @@ class LargerBlocks(Event):
 
     @cached_property
     def parts(self) -> list[tuple[int, int, int]]:
-        """Steps of a block, how many of them are the record's, and how many such blocks there
-        are."""
+        """Steps of a block, how many of them are the record's, and the number of such blocks."""
         if self.is_one_block:
             return [(self.t, self.k, 1)]
         # of two kinds at most where that is possible: each is a profile of its own
@@ -212,7 +211,7 @@ class LargerBlocks(Event):
         return two_sided_pld(first, second, step, indices)
 
     def block(self, size: int, of_each: int) -> Block:
-        """The bounds of one of its parts with several steps of the record."""
+        """Return the bounds of one of its parts with several steps of the record."""
         # more weights where one law decides
         weights = _WEIGHTS if len(self.parts) == 1 else _WEIGHTS[:2]
         return _block(size, of_each, self.deviation, weights)
@@ -239,7 +238,7 @@ class LargerBlocks(Event):
 
 
 def _blocks_spread(t: int, k: int, deviation: float) -> float:
-    """Standard deviation of the loss of one larger block, roughly."""
+    """Return the standard deviation of the loss of one larger block, roughly."""
     return SelectionEvent(t, k, deviation).spread() * math.sqrt(k)
 
 
@@ -259,7 +258,7 @@ class Block:
         self.orders: dict[bool, np.ndarray] = {}
         """Log orders, in either direction, at which Theorem 72 is used."""
         self.profiles = self._profile(False), self._profile(True)
-        """Of H_a(P || Q) and of H_a(Q || P)."""
+        """Bounds of H_a(P || Q) and of H_a(Q || P)."""
 
     @property
     def revealed_grid(self) -> tuple[float, float]:
@@ -297,8 +296,8 @@ def _block(t: int, k: int, deviation: float, weights: tuple[int, ...]) -> Block:
 
 
 def _by_chords(bound: Callable[[float], float], nodes: np.ndarray) -> Profile:
-    """A bound at some orders, and chords between them: a profile is convex, so that they lie above
-    it."""
+    """Return a profile from a bound at some orders, and chords between them: a profile is convex,
+    so that they lie above it."""
     values = np.minimum.accumulate([bound(x) for x in nodes.tolist()])
 
     def chords(log_order: np.ndarray) -> np.ndarray:

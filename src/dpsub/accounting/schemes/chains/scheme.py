@@ -52,14 +52,16 @@ _AMONG_ZEROS = {
     Relation.SUBSTITUTE: Neighbours(1.0, -1.0, 0.0),
     Relation.ADD_REMOVE: Neighbours(1.0, None, 0.0),
 }
-"""Where the size of the sample is random: it would blur what fillers at -C add up to."""
+"""Data sets of the attacks where the size of the sample is random: it would blur the sum of fillers
+at -C."""
 _PUT_TO_0, _PUT_TO_0_AMONG_ZEROS = Neighbours(1.0, 0.0, -1.0), Neighbours(1.0, 0.0, 0.0)
 _TRIMMED = 1e-15  # counts that are left out of the densities of an attack
 
 
 @covers(StagedSampler, relation=Relation.SUBSTITUTE)
 def chains(release: Release, relation: Relation) -> Case:
-    """Independent samples by a chain of stages in which a record can occur several times."""
+    """Return the case of independent samples by a chain of stages in which a record can occur
+    several times."""
     if release.mechanism == "laplace":
         raise UnsupportedError(
             "Laplace noise is proved only for Poisson sampling and sampling without "
@@ -76,7 +78,7 @@ def chains(release: Release, relation: Relation) -> Case:
 
 
 def _replaced(release: Release, chain: Chain) -> Case:
-    """A record replaced: Theorem 4 for one stage, Theorem 6 for several."""
+    """Return the case of a record replaced: Theorem 4 for one stage, Theorem 6 for several."""
     s, law = release.noise_multiplier, law_of(chain)
     # one profile serves both directions: a pair of neighbours swapped is one
     # (docs/proofs/composition.md, remark 3)
@@ -110,8 +112,8 @@ def _replaced(release: Release, chain: Chain) -> Case:
 
 
 def one_stage_added(release: Release, chain: Chain) -> Case:
-    """A record more in a sample of fixed size by one stage, which takes the places of others:
-    Theorem 9, exact for any number of steps."""
+    """Return the case of a record more in a sample of fixed size by one stage, which takes the
+    places of others: Theorem 9, exact for any number of steps."""
     # what is drawn is drawn from the data set with the record
     s, larger = release.noise_multiplier, replace(chain, n=chain.n + 1)
     law = "Bernoulli(m / (n + 1))" if chain.kinds == ("wor",) else "Binomial(m, 1 / (n + 1))"
@@ -131,7 +133,8 @@ def one_stage_added(release: Release, chain: Chain) -> Case:
 
 
 def _added(release: Release, chain: Chain) -> Case:
-    """A record more in a chain of several stages: Theorem 10, each direction by its own profile."""
+    """Return the case of a record more in a chain of several stages: Theorem 10, each direction by
+    its own profile."""
     s, larger = release.noise_multiplier, replace(chain, n=chain.n + 1)
 
     @cache
@@ -164,7 +167,7 @@ def _added(release: Release, chain: Chain) -> Case:
 
 
 def _zeroed(release: Release, chain: Chain) -> Case:
-    """Zero-out: Theorem 47, each direction by its own profile."""
+    """Return the case of a record zeroed out: Theorem 47, each direction by its own profile."""
     if chain.kinds[-1] == "poisson":
         raise UnsupportedError(
             "no bound is proved for chains that end in a Poisson stage under zero_out; use "
@@ -212,7 +215,7 @@ def fillers_of(chain: Chain, relation: Relation) -> Neighbours:
 
 
 def most_copies(chain: Chain) -> int:
-    """How often one record can be in a sample."""
+    """Return how often one record can be in a sample."""
     most = 1
     for stage in chain.stages:
         # other stages take each slot once at most
@@ -221,7 +224,7 @@ def most_copies(chain: Chain) -> int:
 
 
 def played_at_fillers(chain: Chain, relation: Relation, s: float, group: int = 1) -> StepAttack:
-    """The static attack on samples by a chain (docs/proofs/attacks.md): fillers at -C where
+    """Return the static attack on samples by a chain (docs/proofs/attacks.md): fillers at -C where
     their number m is fixed, so that the output is N(-m + 2 l, s^2) with probability P(L = l)
     against N(-m, s^2); where it is random, fillers at 0."""
     n, n_records = chain.n, (chain.n, chain.n)
@@ -268,13 +271,14 @@ def _draws_of_draws(chain: Chain) -> Callable[[], Copies] | None:
 
 
 def game_of(chain: Chain, s: float, theorem: Theorem) -> TightGame | None:
-    """The game of a chain under substitution, with Gaussian noise; None if it has none."""
+    """Return the game of a chain under substitution, with Gaussian noise; None if it has none."""
     copies = copies_of(chain)
     return copies and TightGame(lambda: GaussianCells(copies(), s), theorem)
 
 
 def _amplification(chain: Chain) -> Amplification:
-    """Theorem 5 of `must`, with the conditions of Theorem 7 on two stages with replacement."""
+    """Return the amplification by Theorem 5 of `must`, with the conditions of Theorem 7 on two
+    stages with replacement."""
     kinds = chain.kinds
     if kinds == ("wr", "wr") and chain.stages[0].size > chain.n:
         return Amplification(

@@ -75,8 +75,8 @@ class ZeroedProfile:
         reached: float,
         weight: float,
     ) -> np.ndarray:
-        """B of Theorem 47 on a branch of this weight; `reached` is the product of the chances that
-        earlier stages drew a marked slot."""
+        """Return B of Theorem 47 on a branch of this weight; `reached` is the product of the
+        chances that earlier stages drew a marked slot."""
         law = stages[0].count_law(n_slots, marked)
         if len(stages) == 1:
             few = np.unique(np.linspace(0, x.size - 1, _FEW_ORDERS).astype(int))
@@ -120,7 +120,7 @@ class ZeroedProfile:
 
 
 def _merged(points: Sequence[tuple[np.ndarray, float]]) -> list[tuple[np.ndarray, float]]:
-    """Points of the same distance as one, without those of no weight."""
+    """Merge points of the same distance, and leave out those without weight."""
     by_distance: dict[float, np.ndarray] = {}
     for log_weight, distance in points:
         if distance in by_distance:
@@ -138,7 +138,7 @@ def _charges(
     probabilities: np.ndarray,
     far: _Distances,
 ) -> np.ndarray:
-    """ln tau_l, shape (orders, counts), of mean e^log_budget: as far as they are above 0 one
+    """Return ln tau_l, shape (orders, counts), of mean e^log_budget: as far as they are above 0 one
     half-line {t > c} is the best for all l. Any charges of this mean are valid."""
     if not np.isfinite(log_budget).any():
         return np.full((x.size, counts.size), -np.inf)
@@ -146,7 +146,7 @@ def _charges(
     few = np.unique(np.linspace(0, x.size - 1, _THRESHOLDS).astype(int))
 
     def paid(c: np.ndarray, at: np.ndarray) -> np.ndarray:
-        """ln p_l tau_l at thresholds c."""
+        """Return ln p_l tau_l at thresholds c."""
         t = base - c[:, None]
         other = counts * far.other
         taken = np.logaddexp(
@@ -166,7 +166,7 @@ def _charges(
         above = np.logaddexp.reduce(paid(middle, few), axis=1) > log_budget[few]
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     shares = paid(np.interp(x, x[few], high), np.arange(x.size))
-    # what comes to nothing everywhere is shared evenly
+    # a budget that comes to nothing everywhere is shared evenly
     log_total = logsumexp(shares, axis=1, keepdims=True)
     empty = ~np.isfinite(log_total[:, 0])
     shares[empty] = log_p
@@ -175,8 +175,8 @@ def _charges(
 
 
 def _chords(x: np.ndarray, few: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Bounds at the orders e^x by chords between those at a few of them, the ends included: the
-    bounded function is convex in the order."""
+    """Return bounds at the orders e^x by chords between those at a few of them, the ends included:
+    the bounded function is convex in the order."""
     left = np.clip(np.searchsorted(few, x, side="right") - 1, 0, few.size - 2)
     width = np.expm1(few[left + 1] - few[left])
     share = np.clip(np.expm1(x - few[left]) / width, 0.0, 1.0)
@@ -199,7 +199,8 @@ class ZeroedCopies(Statistic):
 
     @property
     def components_prime(self) -> tuple[np.ndarray, np.ndarray]:
-        """Likewise where the record contributes 0."""
+        """Means of the Gaussians where the record contributes 0, and logarithms of their
+        weights."""
         return self._counts, self.components[1]
 
     @cached_property
@@ -207,7 +208,7 @@ class ZeroedCopies(Statistic):
         return np.flatnonzero(np.isfinite(self.law.log_pmf)).astype(float)
 
     def loss(self, t: np.ndarray) -> np.ndarray:
-        """log of the density with the record over that without, shape of `t`."""
+        """Return the log of the density with the record over that without, shape of `t`."""
         t, s = np.asarray(t, dtype=float), self.noise_multiplier
         (means, log_weights), (fewer, _) = self.components, self.components_prime
         tilt = t.ravel() / s**2

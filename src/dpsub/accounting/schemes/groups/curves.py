@@ -38,7 +38,8 @@ class GroupCurve:
         return {}
 
     def profiles(self, tail: float) -> tuple[Profile, Profile]:
-        """H_a(P || Q) and H_a(Q || P) at orders a >= 1, P being the data set with all records."""
+        """Return H_a(P || Q) and H_a(Q || P) at orders a >= 1, P being the data set with all
+        records."""
         if tail not in self._tables:
             self._tables[tail] = self._composed(tail)
         return self._tables[tail]
@@ -64,7 +65,7 @@ class GroupCurve:
 
 
 def _profiles_of(event: Event, tail: float) -> tuple[Profile, Profile]:
-    """Both profiles of one record."""
+    """Return both profiles of one record."""
     proved = event.proved if isinstance(event, EnclosedEvent) else event
     if isinstance(proved, DominatedEvent):
         forward, backward = proved.profile(tail)
@@ -83,7 +84,8 @@ def _profiles_of(event: Event, tail: float) -> tuple[Profile, Profile]:
 
 
 def _profile_of_law(law: PrivacyLossDistribution) -> Profile:
-    """sum over losses L > ln a of mass (1 - a e^-L), and what is infinite, rounded up."""
+    """Return the profile of a law: sum over losses L > ln a of mass (1 - a e^-L), and the infinite
+    mass, rounded up."""
     order = np.argsort(law.indices)
     losses, masses = law.losses[order] + law.offset, law.masses[order]
     above = np.append(np.cumsum(masses[::-1])[::-1], 0.0)
@@ -101,7 +103,8 @@ def _profile_of_law(law: PrivacyLossDistribution) -> Profile:
 
 
 def _reach(profile: Profile, tail: float) -> float:
-    """Log order at which less than the tail is left of a profile, or all that ever falls."""
+    """Return the log order at which less than the tail is left of a profile, or all that ever
+    falls."""
     values = profile(_PROBES)
     small = np.flatnonzero(values <= max(tail, float(values[-1]) * 1.01))
     return float(_PROBES[max(1, int(small[0]))]) if small.size else MAX_LOSS
@@ -110,7 +113,7 @@ def _reach(profile: Profile, tail: float) -> float:
 def _table(
     forward: Profile, backward: Profile, step: float, points: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Both profiles at log orders from -points to points steps."""
+    """Return both profiles at log orders from -points to points steps."""
     x = np.arange(points + 1) * step
     first, second = (np.minimum.accumulate(profile(x)) for profile in (forward, backward))
 
@@ -123,7 +126,7 @@ def _table(
 
 
 def _joined(left: np.ndarray, right: np.ndarray, step: float) -> np.ndarray:
-    """min over b c = a of left(b) + b right(c), both tables centred at order 1."""
+    """Return min over b c = a of left(b) + b right(c), both tables centred at order 1."""
     half, other = (left.size - 1) // 2, (right.size - 1) // 2
     with np.errstate(over="ignore"):
         orders = np.exp(np.arange(-half, half + 1) * step)
@@ -138,8 +141,8 @@ def _joined(left: np.ndarray, right: np.ndarray, step: float) -> np.ndarray:
 
 
 def _chords(table: np.ndarray, step: float) -> Profile:
-    """The profile at orders from 1 on by chords in a between those of a table, above the convex
-    truth; beyond the last one it falls."""
+    """Return the profile at orders from 1 on by chords in a between those of a table, above the
+    convex truth; beyond the last one it falls."""
     values = np.minimum.accumulate(table[(table.size - 1) // 2 :])
 
     def profile(log_order: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Groups: several records of one unit of privacy that are added, removed, replaced or zeroed
 out at once (docs/proofs/groups.md).
 
-What a sample tells of a group is how many of its records were drawn, so that the law of that number
+A sample tells of a group only how many of its records were drawn, so that the law of that number
 takes the place of the law of one record's copies.
 """
 
@@ -97,7 +97,7 @@ def _unit_condition(release: Release) -> str:
 
 @covers_groups("poisson")
 def poisson_groups(release: Release, relation: Relation) -> Case:
-    """Independent Poisson samples: Theorem 35."""
+    """Return the case of independent Poisson samples: Theorem 35."""
     rate = release.chain().stages[0].rate
     if release.mechanism == "laplace":
         # the number of the other records does not matter
@@ -106,7 +106,8 @@ def poisson_groups(release: Release, relation: Relation) -> Case:
 
 
 def _drawn_by_coins(release: Release, relation: Relation, rate: float) -> Case:
-    """A group each of whose records is drawn with probability `rate`, independently."""
+    """Return the case of a group each of whose records is drawn with probability `rate`,
+    independently."""
     s, group = release.noise_multiplier, release.group
     pair = _coin_pair(release, relation, rate)
     against = "N(0, s^2), both directions"
@@ -136,7 +137,8 @@ def _drawn_by_coins(release: Release, relation: Relation, rate: float) -> Case:
 
 
 def _reach(relation: Relation, group: int | tuple[int, int]) -> float:
-    """By how much the group moves a sum at most, each record being drawn at most once."""
+    """Return the largest distance by which the group moves a sum, each record being drawn at most
+    once."""
     if not isinstance(group, int):
         return float(sum(group))
     return float(2 * group if relation is Relation.SUBSTITUTE else group)
@@ -156,13 +158,14 @@ def _coin_pair(release: Release, relation: Relation, rate: float) -> GaussianPai
 
 
 def _binomial(group: int, rate: float) -> MultiplicityLaw:
-    """Law of the number of records drawn, without large counts whose probability underflows."""
+    """Return the law of the number of records drawn, without large counts whose probability
+    underflows."""
     log_pmf = log_binomial(np.arange(group + 1), group, rate)
     return MultiplicityLaw(log_pmf[: np.flatnonzero(log_pmf > _LOG_SMALLEST)[-1] + 1])
 
 
 def _one_group(release: Release) -> int:
-    """The size of a group that is not mixed; UnsupportedError if it is."""
+    """Return the size of a group that is not mixed; UnsupportedError if it is."""
     if isinstance(release.group, int):
         return release.group
     raise UnsupportedError(
@@ -173,7 +176,8 @@ def _one_group(release: Release) -> int:
 
 @covers_groups(CyclicPoisson)
 def cyclic_groups(release: Release, relation: Relation) -> Case:
-    """Public groups in turn: as Poisson samples, whatever steps the unit's records are in."""
+    """Return the case of public groups in turn: as Poisson samples, whatever steps the unit's
+    records are in."""
     if release.mechanism == "laplace":
         return by_composition(release, relation, cyclic_poisson)
     group, schedule = _one_group(release), release.sampler
@@ -196,7 +200,7 @@ def cyclic_groups(release: Release, relation: Relation) -> Case:
 
 @covers_groups(Deterministic)
 def deterministic_groups(release: Release, relation: Relation) -> Case:
-    """Batches in the records' own order: a Gaussian mechanism once an epoch."""
+    """Return the case of batches in the records' own order: a Gaussian mechanism once an epoch."""
     if release.mechanism == "laplace":
         return by_composition(release, relation, deterministic)
     group, schedule = _one_group(release), release.sampler
@@ -242,7 +246,7 @@ def _needs_the_same_steps(release: Release, relation: Relation, group: int) -> N
 
 @covers_groups("wor")
 def without_replacement_groups(release: Release, relation: Relation) -> Case:
-    """Independent samples without replacement: Theorems 36 to 38."""
+    """Return the case of independent samples without replacement: Theorems 36 to 38."""
     group = _one_group(release)
     if release.mechanism == "laplace":
         return by_composition(release, relation, without_replacement)
@@ -256,7 +260,7 @@ def without_replacement_groups(release: Release, relation: Relation) -> Case:
 
 @covers_groups(StagedSampler)
 def chain_groups(release: Release, relation: Relation) -> Case:
-    """Independent samples by a chain of stages: Theorems 36 and 37."""
+    """Return the case of independent samples by a chain of stages: Theorems 36 and 37."""
     group = _one_group(release)
     if release.mechanism == "laplace" or relation is Relation.ZERO_OUT:
         return by_composition(release, relation, chains)
@@ -269,8 +273,8 @@ def chain_groups(release: Release, relation: Relation) -> Case:
 
 
 def _replaced(release: Release, chain: Chain, group: int) -> Case:
-    """The bound by revealing (docs/proofs/chains.md), for as many marked slots as the unit has
-    records."""
+    """Return the case by revealing (docs/proofs/chains.md), for as many marked slots as the unit
+    has records."""
     s, law = release.noise_multiplier, law_of(chain, group)
     curve = _curve_of_one(release, Relation.SUBSTITUTE, group)
 
@@ -310,7 +314,8 @@ def _replaced(release: Release, chain: Chain, group: int) -> Case:
 
 
 def _one_stage_added(release: Release, chain: Chain, group: int) -> Case:
-    """Records that take the places of others, the sample being drawn from the larger data set."""
+    """Return the case of records that take the places of others, the sample being drawn from the
+    larger data set."""
     s, larger = release.noise_multiplier, replace(chain, n=chain.n + group)
     law = f"hypergeometric(n + {group}, {group}, m)"
     if chain.kinds != ("wor",):
@@ -370,8 +375,8 @@ def _added_case(release: Release, chain: Chain, group: int, event: Event, proved
 
 
 def _zeroed(release: Release, chain: Chain, group: int) -> Case:
-    """Theorem 38: of l that are drawn, each takes the place of a member g of the base; they move
-    the sum by up to 2 l C as they are, and by up to l C as zeros."""
+    """Return the case of Theorem 38: of l that are drawn, each takes the place of a member g of the
+    base; they move the sum by up to 2 l C as they are, and by up to l C as zeros."""
     s, law = release.noise_multiplier, law_of(chain, group)
     attack = FillerPair(law, s)
     curve = _curve_of_one(release, Relation.ZERO_OUT, group)
@@ -435,7 +440,7 @@ def _zeroed_profiles(law: MultiplicityLaw, s: float) -> tuple[Profile, Profile]:
 
 
 def _least(*profiles: Profile) -> Profile:
-    """The least of several bounds at each order."""
+    """Return the least of several bounds at each order."""
 
     def least(log_order: np.ndarray) -> np.ndarray:
         return np.asarray(np.minimum.reduce([profile(log_order) for profile in profiles]))
@@ -444,7 +449,7 @@ def _least(*profiles: Profile) -> Profile:
 
 
 def _curve_of_one(release: Release, relation: Relation, group: int) -> list[ProfileMaker]:
-    """The bound by the curve of one record, if there is one."""
+    """Return the bound by the curve of one record, if there is one."""
     if group > MOST_COMPOSED:
         return []
     single = without_replacement if release.chain().kinds == ("wor",) else chains
@@ -452,8 +457,9 @@ def _curve_of_one(release: Release, relation: Relation, group: int) -> list[Prof
 
 
 def by_composition(release: Release, relation: Relation, single: Scheme) -> Case:
-    """Any sampler: the data sets are connected by others that differ in one record each, and the
-    curve of one record is composed with itself, epoch by epoch (Theorem 39)."""
+    """Return the case of any sampler: the data sets are connected by others that differ in one
+    record each, and the curve of one record is composed with itself, epoch by epoch (Theorem
+    39)."""
     group = _one_group(release)
     if group > MOST_COMPOSED:
         raise UnsupportedError(
@@ -489,7 +495,7 @@ def by_composition(release: Release, relation: Relation, single: Scheme) -> Case
 def _group_curve(
     release: Release, relation: Relation, group: int, single: Scheme
 ) -> tuple[GroupCurve, Case]:
-    """The curve of one record after the other, and the case of the first one."""
+    """Return the curve of one record after the other, and the case of the first one."""
     if relation is Relation.ADD_REMOVE and release.n is not None:
         cases = [single(_of_one(release, more), relation) for more in range(group)]
     else:
@@ -498,7 +504,7 @@ def _group_curve(
 
 
 def _of_one(release: Release, more: int) -> Release:
-    """One event of the release for one record, on as many more records."""
+    """Return one event of the release for one record, on as many more records."""
     n = None if release.n is None else release.n + more
     steps = None
     if not isinstance(release.sampler, Schedule):

@@ -55,7 +55,7 @@ class PositivePart(NamedTuple):
 
 
 class Fineness(NamedTuple):
-    """How fine a grid of values is."""
+    """Fineness of a grid of values."""
 
     cells: int  # in a deviation
     most: int  # up to where values are usual
@@ -106,20 +106,20 @@ class Differences:
 
     @property
     def _usual(self) -> float:
-        """Up to where values are usual."""
+        """Value up to which values are usual."""
         f = max(self.ahead, self.behind)
         # beyond 600 no order is covered
         return self.order * math.exp(min(f * (_USUAL + f / 2), 600.0))
 
     @property
     def size(self) -> int:
-        """About how many points of either sign the grid has."""
+        """Number of points of either sign that the grid has, about."""
         f = max(self.ahead, self.behind)
         return _places(math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / self.step).size
 
     @property
     def length(self) -> int:
-        """Places of the grid between values that are hardly ever exceeded, about."""
+        """Number of places of the grid between values that are hardly ever exceeded, about."""
         both = ((1.0, self.order, self.ahead), (self.order, 1.0, self.behind))
         farthest = 0.0
         for factor, other, f in both:
@@ -130,7 +130,7 @@ class Differences:
 
     @cached_property
     def _deviation(self) -> float:
-        """The standard deviation of e_f - e_(f - d), f the larger one, whatever the order."""
+        """Standard deviation of e_f - e_(f - d), f the larger one, whatever the order."""
         f = max(self.ahead, self.behind)
         g = f - self.apart
         most, least, both = (math.exp(min(u, 600.0)) for u in (f * f, g * g, f * g))
@@ -139,12 +139,12 @@ class Differences:
 
     @cached_property
     def _parts(self) -> tuple[PositivePart, PositivePart]:
-        """The parts of positive and of negative values."""
+        """Parts of positive and of negative values."""
         a = self.order
         return self._part(1.0, a, self.ahead), self._part(a, 1.0, self.behind)
 
     def _part(self, factor: float, other: float, f: float) -> PositivePart:
-        """The law of (factor e_f - other e_(f - d))_+."""
+        """Return the law of (factor e_f - other e_(f - d))_+."""
         d, h = self.apart, self.step
         places = _places(factor * math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / h)
         work.spend(work.TERM * 16 * places.size)
@@ -181,7 +181,8 @@ class Differences:
         )
 
     def mean_above_zero(self, count: int, unseen: float = 0.0) -> MeanAboveZero:
-        """Upper bound of the mean of the positive part of the mean of `count` independent ones.
+        """Return an upper bound of the mean of the positive part of the mean of `count` independent
+        ones.
 
         Values beyond the first point beyond which there are at most `unseen` on average, if there
         is one, are moved down to it, and charged.
@@ -207,7 +208,7 @@ class Differences:
         return MeanAboveZero(mean + law.beyond + charge + TINY, charge)
 
     def _law(self, unseen: float) -> GridLaw:
-        """The law on its grid from above."""
+        """Return the law on its grid from above."""
         ahead, behind = self._parts
         # beyond an early point less is left than beyond a later one
         seen = ahead.beyond > unseen
@@ -228,18 +229,18 @@ class Differences:
 
 
 def _places(last: float) -> np.ndarray:
-    """Points of a grid up to the first one beyond a value, at least."""
+    """Return points of a grid up to the first one beyond a value, at least."""
     return _PLACES[: 2 + int(_PLACES.searchsorted(last))]
 
 
 def _from_above(values: np.ndarray) -> np.ndarray:
-    """Sums of each value and all after it."""
+    """Return sums of each value and all after it."""
     return np.cumsum(values[::-1])[::-1]
 
 
 def _beyond(values: np.ndarray, mass: np.ndarray, excess: np.ndarray) -> np.ndarray:
-    """Mean of what exceeds each point, of cells with these masses and the mean excess over their
-    lower ends."""
+    """Return the mean excess over each point, for cells with these masses and the mean excess over
+    their lower ends."""
     # from cell to cell, so that small ones keep their digits
     steps = np.append(np.diff(values) * _from_above(mass)[1:], 0.0)
     total = _from_above(np.maximum(excess, 0.0) + steps)
@@ -247,7 +248,7 @@ def _beyond(values: np.ndarray, mass: np.ndarray, excess: np.ndarray) -> np.ndar
 
 
 def _on_points(part: PositivePart, last: int, rest: float) -> np.ndarray:
-    """Masses of the points up to the last one, which has the rest as well."""
+    """Return masses of the points up to the last one, which has the rest as well."""
     masses = np.zeros(last + 1)
     masses[1:] = part.upper[:last]
     masses[:-1] += part.lower[:last]
@@ -257,9 +258,9 @@ def _on_points(part: PositivePart, last: int, rest: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class GridLaw:
-    """A law on places of a grid of `step`, and what bounds of its sums are charged: the mean of
-    what lies `beyond` it, and of what values lie `off` their cells; `off_places`, shape (n - 1,),
-    is that of each cell, in steps."""
+    """A law on places of a grid of `step`, and the charges for bounds of its sums: the mean of
+    values `beyond` the grid, and the mean by which values lie `off` their cells; `off_places`,
+    shape (n - 1,), is that of each cell, in steps."""
 
     step: float
     places: np.ndarray
@@ -286,7 +287,8 @@ class GridLaw:
     def tilted(
         self, count: int, tilts: np.ndarray, cumulants: np.ndarray, log_bounds: np.ndarray
     ) -> tuple[int, int]:
-        """Which tilt suits a sum, and how many terms a transform with it needs."""
+        """Return the tilt that suits a sum, and the number of terms that a transform with it
+        needs."""
         # where Chernoff's bound is nearly the smallest, round-off is small, too; the last tilt only
         # tells how far those before it reach
         needed = self._needed(count, tilts, cumulants)
@@ -296,9 +298,9 @@ class GridLaw:
         return fewest, int(fft.next_fast_len(max(terms, 16), real=True))
 
     def _needed(self, count: int, tilts: np.ndarray, cumulants: np.ndarray) -> np.ndarray:
-        """Terms N of a transform with each tilt but the last such that what comes round is not
-        seen, about: e^(-tilt N h) of what is below 0, and what is above N h, by Chernoff's bound
-        with a larger tilt."""
+        """Return the number of terms N of a transform with each tilt but the last such that mass
+        that comes round is not seen, about: e^(-tilt N h) of the values below 0, and the mass above
+        N h, by Chernoff's bound with a larger tilt."""
         below = (_LOG_SEEN + 4 - count * cumulants[:-1]) / tilts[:-1]
         farther = np.subtract.outer(tilts, tilts[:-1])
         rise = count * np.subtract.outer(cumulants, cumulants[:-1]) + _LOG_SEEN
@@ -307,7 +309,7 @@ class GridLaw:
         return np.asarray(np.maximum(below, above) / self.step)
 
     def mean_above_zero(self, count: int, tilt: float, log_mgf: float, terms: int) -> float:
-        """Upper bound of the mean of the positive part of a sum on the grid.
+        """Return an upper bound of the mean of the positive part of a sum on the grid.
 
         It is the mean of P^k W over the frequencies of a transform, P that of the tilted masses and
         W that of the weights h j e^(-tilt h j), j >= 1. With N frequencies a sum S is weighed at
@@ -356,7 +358,7 @@ class GridLaw:
         return total / terms * math.exp(min(count * log_mgf, 600.0)) * (1 + rounding)
 
     def off_cells(self, tilt: float, log_mgf: float) -> float:
-        """The share of the tilted mass that weighs as much as values off their cells."""
+        """Return the share of the tilted mass that weighs as much as values off their cells."""
         # twice at the lower end of a cell, once at each of the next two points
         factors = np.exp(np.minimum(tilt * self._values - log_mgf, 600.0))
         last = factors[-1]

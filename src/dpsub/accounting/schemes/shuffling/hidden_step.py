@@ -32,7 +32,7 @@ _CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is
 _FLOORS = (1e-4, 1e-5, 3e-6, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
 """Charges of one epoch at order 1 for which numbers of steps k are looked for; any k is valid."""
 _RARE_FLOORS = (1e-14, 1e-17, 1e-21)
-"""The same for rare losses, where data sets are compared directly."""
+"""Such charges for rare losses, where data sets are compared directly."""
 _COUNTS = 80  # numbers of steps that are tried
 _NODES = 700  # orders at which the allocations are computed
 _REACH = 8.0  # deviations of the loss of a revealed step, or of a mean, that they go to
@@ -85,7 +85,7 @@ def leak(ratio: float, s: float) -> float:
 
 class DirectBound(NamedTuple):
     """Theorem 61 at one order: the bound, the number of steps k, the unit of the grid of Z, and the
-    bound without what is charged for floating point."""
+    bound without the charges for floating point."""
 
     value: float
     log_order: float
@@ -120,15 +120,15 @@ class HiddenStep:
 
     @cached_property
     def choices(self) -> tuple[tuple[int, float], ...]:
-        """Numbers of steps k, with their charges: for each of `_FLOORS` the largest of some that is
-        charged less at order 1."""
+        """Return numbers of steps k, with their charges: for each of `_FLOORS` the largest of some
+        that is charged less at order 1."""
         if self.steps <= _FEWEST or 2 * self.charge(_FEWEST) > _FLOORS[0]:
             return ()
         return self._charged_less(_FLOORS)
 
     @cached_property
     def _direct_choices(self) -> tuple[tuple[int, float], ...]:
-        """The same with fewer steps for rare losses, by increasing k."""
+        """Return such numbers with fewer steps for rare losses, by increasing k."""
         return tuple(sorted({*self.choices, *self._charged_less(_RARE_FLOORS)}))
 
     def _charged_less(self, floors: Sequence[float]) -> tuple[tuple[int, float], ...]:
@@ -145,7 +145,7 @@ class HiddenStep:
 
     @property
     def _last_order(self) -> float:
-        """ln a beyond which the revealed step alone bounds."""
+        """Log order beyond which the revealed step alone bounds."""
         apart = self.distance / self.s
         return min(apart * (apart / 2 + _REACH), MAX_LOSS)
 
@@ -156,7 +156,7 @@ class HiddenStep:
         return np.append(0.0, np.geomspace(1e-4 * last, last, _NODES))
 
     def revealed(self, log_order: np.ndarray) -> np.ndarray:
-        """Theorem 19."""
+        """Return bounds by Theorem 19."""
         apart = np.full(1, self.distance / self.s)
         bound: np.ndarray = np.minimum(gaussian_profile(log_order, apart), 1.0)
         return bound
@@ -178,7 +178,7 @@ class HiddenStep:
         return self._compared(FINE, _FALL)
 
     def _deviation(self, k: int) -> float:
-        """About the standard deviation of a mean of k differences."""
+        """Return the standard deviation of a mean of k differences, about."""
         return math.sqrt(math.expm1((self.distance / self.s) ** 2) / k)
 
     def _covers(self, fineness: Fineness) -> bool:
@@ -187,7 +187,7 @@ class HiddenStep:
         return all(law.is_covered for law in self._differences(1.0, fineness))
 
     def _differences(self, order: float, fineness: Fineness = FINE) -> tuple[Differences, ...]:
-        """Laws of Lemma 60, of both orders of the data sets where they are not alike."""
+        """Return laws of Lemma 60, of both orders of the data sets where they are not alike."""
         short, long = self.distance / self.s, 2 / self.s
         if self.distance > 1:
             return (Differences(order, long, long, long, fineness),)
@@ -197,8 +197,8 @@ class HiddenStep:
 
     @cached_property
     def certified(self) -> list[DirectBound]:
-        """Theorem 61, at fewer orders and on coarser grids where these are long, without what is
-        charged for floating point, which the verifier has none of."""
+        """Bounds by Theorem 61, at fewer orders and on coarser grids where these are long, without
+        the charges for floating point, which the verifier has none of."""
         if self._length(self._direct, FINE) <= _SHORT:
             return self._direct
         if not self._covers(_CERTIFIED):
@@ -209,7 +209,7 @@ class HiddenStep:
         return bounds
 
     def _length(self, bounds: Sequence[DirectBound], fineness: Fineness) -> int:
-        """Places of all grids together."""
+        """Number of places of all grids together."""
         laws = (self._differences(math.exp(bound.log_order), fineness) for bound in bounds)
         return sum(law.length for both in laws for law in both)
 
@@ -220,8 +220,8 @@ class HiddenStep:
         return () if self._covers(_CERTIFIED) else tuple(k for k, _ in self.choices)
 
     def certified_profile(self, log_order: np.ndarray, references: Sequence[int]) -> np.ndarray:
-        """The profile, or what Theorem 49 with these numbers of steps and Theorems 61 and 19 give
-        alone where others are smaller."""
+        """Return the profile, or the bound that Theorem 49 with these numbers of steps and Theorems
+        61 and 19 give alone where others are smaller."""
         x = np.asarray(log_order, dtype=float)
         alone = self.revealed(x)
         bounds = [(self._nodes, self._referenced[k]) for k in references]
@@ -237,8 +237,8 @@ class HiddenStep:
         return bound
 
     def _compared(self, fineness: Fineness, fall: float) -> list[DirectBound]:
-        """Theorem 61 at increasing orders, from 1 to where the revealed step alone bounds, with the
-        best of some numbers of steps."""
+        """Return bounds by Theorem 61 at increasing orders, from 1 to where the revealed step alone
+        bounds, with the best of some numbers of steps."""
         bounds: list[DirectBound] = []
         if self.choices and not work.affords(self._work):
             raise OutOfWorkError("the budget does not suffice to compare data sets; raise effort")
@@ -281,7 +281,7 @@ class HiddenStep:
 
     @cached_property
     def _referenced(self) -> dict[int, np.ndarray]:
-        """Theorem 49 at the nodes, with each of these numbers of steps."""
+        """Return bounds by Theorem 49 at the nodes, with each of these numbers of steps."""
         bounds, charges = {}, dict(self.choices)
         for k in charges:
             work.spend(work.TERM * self._nodes.size * 64)
@@ -289,8 +289,8 @@ class HiddenStep:
         return bounds
 
     def allocated(self, k: int) -> Profile:
-        """The bound by way of an epoch in which another record stands in for the differing one, as
-        if that were in 1 of k steps, and the step is unknown."""
+        """Return the bound by way of an epoch in which another record stands in for the differing
+        one, as if that were in 1 of k steps, and the step is unknown."""
         replaced, *emptied = self.stand_ins(k).values()
         if not emptied:
             return by_reference(replaced, replaced)
@@ -299,8 +299,9 @@ class HiddenStep:
         return lambda log_order: np.maximum(forward(log_order), backward(log_order))
 
     def stand_ins(self, k: int) -> dict[str, AllocationEvent]:
-        """One in 1 of k steps that takes the place of another: of a record, from which it is up to
-        2 apart, and, under `zero_out`, of one that contributes 0, at distance 1."""
+        """Return epochs in which the record takes the place of another in 1 of k steps: of a
+        record, from which it is up to 2 apart, and, under `zero_out`, of one that contributes 0, at
+        distance 1."""
         record = AllocationEvent(k, self.s / 2)
         if self.distance > 1:
             return {"record": record}
@@ -308,7 +309,8 @@ class HiddenStep:
 
 
 def _bound(law: Differences, choice: tuple[int, float], before: float) -> DirectBound:
-    """Theorem 61 with one law and one number of steps; about as large as a bound before."""
+    """Return the bound of Theorem 61 with one law and one number of steps; about as large as a
+    bound before."""
     k, charge = choice
     charged = (1 + law.order) * charge
     mean = law.mean_above_zero(k, max(_UNSEEN_CHARGE * charged, _UNSEEN_BOUND * before))
@@ -317,16 +319,16 @@ def _bound(law: Differences, choice: tuple[int, float], before: float) -> Direct
 
 
 def _falling(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Chords between some bounds of H_a at nodes, and beyond the last one that, as H_a falls with
-    a."""
+    """Return chords between some bounds of H_a at nodes, and beyond the last one that bound, as H_a
+    falls with a."""
     kept = _convex(np.expm1(nodes), values)
     chords = _chords(x, nodes[kept], values[kept]) if len(kept) > 1 else values[kept]
     return np.where(x <= nodes[kept[-1]], chords, values[kept[-1]])
 
 
 def _convex(a: np.ndarray, values: np.ndarray) -> list[int]:
-    """Places of bounds, up to the least one, without those above the chord of their neighbours:
-    chords of any choice are bounds."""
+    """Return places of bounds, up to the least one, without those above the chord of their
+    neighbours: chords of any choice are bounds."""
     kept: list[int] = []
     for i in range(int(np.argmin(values)) + 1):
         while len(kept) > 1:
@@ -340,8 +342,8 @@ def _convex(a: np.ndarray, values: np.ndarray) -> list[int]:
 
 
 def _chords(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Upper bounds of H_a at x = ln a: H_a is convex in a, so that chords of upper bounds are upper
-    bounds."""
+    """Return upper bounds of H_a at x = ln a: H_a is convex in a, so that chords of upper bounds
+    are upper bounds."""
     left = np.clip(np.searchsorted(nodes, x, side="right") - 1, 0, nodes.size - 2)
     share = np.expm1(x - nodes[left]) / np.expm1(nodes[left + 1] - nodes[left])
     share = np.clip(share, 0.0, 1.0)
@@ -359,13 +361,13 @@ class HiddenStepEvent(DominatedEvent):
 
     @classmethod
     def of(cls, hidden: HiddenStep) -> HiddenStepEvent:
-        """The event whose profile Theorems 49 and 61 give."""
+        """Return the event whose profile Theorems 49 and 61 give."""
         return cls(lambda tail: (hidden.profile, None), None, hidden=hidden)
 
     @classmethod
     def certified(cls, hidden: HiddenStep, references: tuple[int, ...]) -> HiddenStepEvent:
-        """The event that a certificate proves: by Theorem 49 with these numbers of steps, and by
-        what `hidden` has of Theorem 61."""
+        """Return the event that a certificate proves: by Theorem 49 with these numbers of steps,
+        and by the bounds of Theorem 61 in `hidden`."""
 
         def profile(log_order: np.ndarray) -> np.ndarray:
             return hidden.certified_profile(log_order, references)
@@ -373,13 +375,13 @@ class HiddenStepEvent(DominatedEvent):
         return cls(lambda tail: (profile, None), None, hidden=hidden, references=references)
 
     def without(self, k: int) -> HiddenStepEvent:
-        """The same with one number of steps less."""
+        """Return the event with one number of steps less."""
         left = tuple(each for each in self.references if each != k)
         return HiddenStepEvent.certified(self.hidden, left)
 
 
 @work.remembered(64)  # of questions that are equal: a search asks again and again
 def hidden_step(steps: int, s: float, distance: float) -> HiddenStep | None:
-    """One epoch; None where Theorem 49 gives nothing."""
+    """Return the bound of one epoch; None where Theorem 49 gives nothing."""
     hidden = HiddenStep(steps, s, distance)
     return hidden if hidden.choices else None

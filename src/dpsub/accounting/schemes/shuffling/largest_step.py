@@ -62,9 +62,9 @@ class LargestStep(Statistic):
         return low, high
 
     def _masses(self, edges: np.ndarray, mean: float) -> MassBounds:
-        """Masses between edges from log P(largest <= t) = log Phi((t - mean) / s) + (T - 1) log
-        Phi(t / s), as differences of the smaller tail. Each logarithm is off by at most eps (16 + 8
-        z^2) of itself, its own error and that of z = (t - mean) / s."""
+        """Return masses between edges from log P(largest <= t) = log Phi((t - mean) / s) + (T - 1)
+        log Phi(t / s), as differences of the smaller tail. Each logarithm is off by at most eps (16
+        + 8 z^2) of itself, its own error and that of z = (t - mean) / s."""
         log_below, error = np.zeros(edges.size), np.zeros(edges.size)
         for centre, count in ((mean, 1), (0.0, self.steps - 1)):
             z = np.clip((edges - centre) / self.noise_multiplier, -_FARTHEST, _FARTHEST)

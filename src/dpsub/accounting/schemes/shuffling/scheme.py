@@ -43,8 +43,8 @@ from dpsub.sampling.schedules import Shuffle
 _REVEALED, _HIDDEN = Theorem("19", "4.3"), Theorem("61", "4.3")
 _PLAN = "the order of the records is drawn uniformly, again in every epoch, and kept secret"
 _LEAST_OF_ALL_STEPS = 0.5
-"""Noise multiplier below which the largest step of an epoch tells all that its steps tell of a
-record."""
+"""Noise multiplier below which the largest step of an epoch tells as much of a record as all
+steps."""
 _ALL_STEPS_TELL_MORE = 2.0
 """Noise multiplier from which on the largest step is not tried under `substitute`: the likelihood
 ratio of the same data sets tells more, and its sums are exact enough."""
@@ -53,8 +53,8 @@ _WEIGHT = 1 / 8  # of a step whose likelihood ratio is 1, times the number of st
 
 @covers(Shuffle)
 def shuffling(release: Release, relation: Relation) -> Case:
-    """One epoch of ceil(n / m) batches of m records, where the last one may be smaller; or of
-    floor(n / m), where it is dropped."""
+    """Return the case of one epoch of ceil(n / m) batches of m records, where the last one may be
+    smaller; or of floor(n / m), where it is dropped."""
     if relation is Relation.ADD_REMOVE:
         # sizes of batches are public where data sets agree in n
         needs_fixed_denominator(release, relation)
@@ -70,7 +70,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
     steps = schedule.steps_per_epoch(n)
     in_steps = steps * schedule.m / n if schedule.drop_last else 1.0
     if steps == 1 and in_steps < 1:
-        # what is not dropped is a sample without replacement, which other epochs need not load
+        # the kept records are a sample without replacement, which other epochs need not load
         from dpsub.accounting.schemes.without_replacement import without_replacement
 
         return without_replacement(replace(release, sampler=Wor(schedule.m)), relation)
@@ -129,8 +129,8 @@ def shuffling(release: Release, relation: Relation) -> Case:
 def _attacks(
     steps: int, relation: Relation, s: float, in_steps: float
 ) -> tuple[tuple[Event, ...], tuple[AttackChoice, ...]]:
-    """Lower ends (docs/proofs/shuffling.md): events that data sets attain, and these data sets; the
-    record is in a step with the chance `in_steps`."""
+    """Return lower ends (docs/proofs/shuffling.md): events that data sets attain, and these data
+    sets; the record is in a step with the chance `in_steps`."""
     at_fillers = Neighbours(1.0, OTHER[relation], -1.0)
     among_zeros = Neighbours(1.0, OTHER[relation], 0.0)
     is_replaced = relation is Relation.SUBSTITUTE
@@ -152,7 +152,7 @@ def _attacks(
 
 
 def _played(schedule: Shuffle, n: int, relation: Relation, s: float) -> EpochAttack:
-    """Fillers at -C, as the size of a step is fixed."""
+    """Return the attack that an audit plays, with fillers at -C, as the size of a step is fixed."""
     other = OTHER[relation]
     assert other is not None
     steps = schedule.steps_per_epoch(n)

@@ -27,7 +27,7 @@ from dpsub.sampling.laws import log_binomial
 _EPS = float(np.finfo(float).eps)
 _SMALLEST = float(np.finfo(float).tiny)
 _DEEP = 1e-270  # incomplete beta functions below about 1e-280 lose their digits
-_LEAST_RATE = 1e-300  # which bounds what smaller rates tell
+_LEAST_RATE = 1e-300  # it bounds the losses of smaller rates
 _SELDOM_CUT = 1e-12  # probabilities below which Theorem 71 is not used
 _WIDEST = 1000  # sums that are told apart
 _PROBABILITY_ERROR = 1e-10
@@ -66,7 +66,7 @@ class CutSample:
 
     @cached_property
     def room(self) -> float:
-        """Probability that they do not."""
+        """Probability that the other records do not fill the sample."""
         return _below(self.most, self.n - 1, self.rate)
 
     @cached_property
@@ -96,7 +96,7 @@ class CutSample:
 
 
 def _at_least(count: int, n: int, rate: float) -> float:
-    """P(Binomial(n, rate) >= count), 1 <= count <= n."""
+    """Return P(Binomial(n, rate) >= count), 1 <= count <= n."""
     return float(betainc(count, n - count + 1, rate))
 
 
@@ -105,13 +105,13 @@ def _below(count: int, n: int, rate: float) -> float:
 
 
 def _included(rate: float, shift: float) -> Profile:
-    """H_a((1 - r) N(0) + r N(d) || N(0)), r = `rate`, d = `shift`, in units of the noise."""
+    """Return H_a((1 - r) N(0) + r N(d) || N(0)), r = `rate`, d = `shift`, in units of the noise."""
     return lambda x: rate * gaussian_profile(log_lift(x, rate), np.array(shift))
 
 
 def _removed(rate: float, shift: float) -> Profile:
-    """H_a(N(0) || (1 - r) N(0) + r N(d)) = k G(a r / k, d), k = 1 - a (1 - r), which grows with
-    k."""
+    """Return H_a(N(0) || (1 - r) N(0) + r N(d)) = k G(a r / k, d), k = 1 - a (1 - r), which grows
+    with k."""
 
     def profile(x: np.ndarray) -> np.ndarray:
         # k is a difference, raised by more than its rounding loses: the value grows with it
@@ -127,8 +127,8 @@ def _removed(rate: float, shift: float) -> Profile:
 def proved_profiles(
     sample: CutSample, relation: Relation, s: float
 ) -> tuple[Profile, Profile | None]:
-    """Upper bounds of H_a, a >= 1, in both directions, None for the second where it is the first:
-    Theorem 18, by the weighted sum of the two columns of its table."""
+    """Return upper bounds of H_a, a >= 1, in both directions, None for the second where it is the
+    first: Theorem 18, by the weighted sum of the two columns of its table."""
     # what a record does grows with its rate, so that both may be rounded up
     q, rate = max(sample.rate, _LEAST_RATE), max(sample.displacing_rate, _LEAST_RATE)
     one, two = 1 / s, 2 / s
@@ -149,12 +149,12 @@ def proved_profiles(
 def merged_profiles(
     sample: CutSample, relation: Relation, s: float
 ) -> tuple[Profile, Profile | None]:
-    """Like `proved_profiles`, but also by Theorem 71, where it is not revealed whether B - 1 or
-    more of the other records are drawn: the smaller bound at each order."""
+    """Return the bounds of `proved_profiles`, or those of Theorem 71, where it is not revealed
+    whether B - 1 or more of the other records are drawn: the smaller ones at each order."""
     forward, backward = proved_profiles(sample, relation, s)
     last = float(np.exp(log_binomial(sample.most - 1, sample.n - 1, sample.rate)))
     if min(last, sample.full, sample.displacing, sample.rate) < _SELDOM_CUT:
-        return forward, backward  # of what hardly happens probabilities lose their digits
+        return forward, backward  # probabilities of rare events lose their digits
     merged = _Merged(sample, last, s)
     room = max(sample.room - last, 0.0) + 2 * _PROBABILITY_ERROR
     q, one, weights = sample.rate, 1 / s, (room, 1.0)
@@ -203,8 +203,8 @@ class _Merged:
         return self.last * (1 - 3 * _PROBABILITY_ERROR)
 
     def _best(self, positive: np.ndarray | float, *points: tuple[np.ndarray, float]) -> np.ndarray:
-        """sup over events of `positive` N(x) - sum of w N(y), y at most this far from x (over
-        C)."""
+        """Return sup over events of `positive` N(x) - sum of w N(y), y at most this far from x
+        (over C)."""
         # a weight of 0 is raised to next to nothing, which what is charged for terms covers
         logs = [
             (
@@ -216,7 +216,8 @@ class _Merged:
         return np.asarray(positive * best_half_line(*logs))
 
     def included(self, x: np.ndarray, *, zeroed: bool) -> np.ndarray:
-        """The record is in the first data set, and missing from the second one, or at 0."""
+        """Contribution where the record is in the first data set, and missing from the second one,
+        or at 0."""
         more, q = np.expm1(x), self.sample.rate
         moved = self.sample.displacing * (1 - 3 * _PROBABILITY_ERROR)
         near = self._room * (more + q)
@@ -232,7 +233,7 @@ class _Merged:
         return self._best(self._drawn, (near, 1.0), (more * self._stays + opposite, 2.0))
 
     def zeroed(self, x: np.ndarray) -> np.ndarray:
-        """The record is at 0 in the first data set."""
+        """Contribution where the record is at 0 in the first data set."""
         more, up = np.expm1(x), 1 + 3 * _PROBABILITY_ERROR
         weight = (self.last * self.sample.rate * np.exp(x) + self.sample.displacing) * up
         weight = weight - more * self._room
@@ -241,7 +242,7 @@ class _Merged:
         return np.where(weight > 0, self._best(positive, (other, 1.0)), 0.0)
 
     def removed(self, x: np.ndarray) -> np.ndarray:
-        """The record is missing from the first data set."""
+        """Contribution where the record is missing from the first data set."""
         more, order, up = np.expm1(x), np.exp(x), 1 + 3 * _PROBABILITY_ERROR
         near = order * self.last * self.sample.rate * up - more * self._room
         far = order * self.sample.displacing * up - more * self._full
@@ -257,8 +258,8 @@ class _Merged:
 
 
 def _weighted(weights: tuple[float, float], parts: tuple[Profile, Profile]) -> RememberedProfile:
-    """The mean of what holds with room and in a full sample; the error of both probabilities is
-    charged (docs/proofs/numerics.md)."""
+    """Return the mean of the bounds with room and in a full sample; the error of both probabilities
+    is charged (docs/proofs/numerics.md)."""
     room, full = weights
     with_room, in_full = parts
     return RememberedProfile(
@@ -282,8 +283,8 @@ class FilledSample(Statistic):
 
     @cached_property
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """P and Q of the sum + B = -1, 0, ..., window + 1, as far as sums are told apart, up to
-        `_PROBABILITY_ERROR`; those of full samples without the record are `stays`."""
+        """Return P and Q of the sum + B = -1, 0, ..., window + 1, as far as sums are told apart, up
+        to `_PROBABILITY_ERROR`; those of full samples without the record are `stays`."""
         sample, window = self.sample, self.window
         # index i stands for the sum + B = i - 1
         p, q = np.zeros(window + 3), np.zeros(window + 3)
@@ -307,16 +308,16 @@ class FilledSample(Statistic):
 
     @property
     def stays(self) -> tuple[float, float]:
-        """Bounds of the probability of a full sample without the record, whose sum + B is 0: a
-        difference of two tails, whose errors are relative to the larger one."""
+        """Return bounds of the probability of a full sample without the record, whose sum + B is 0:
+        a difference of two tails, whose errors are relative to the larger one."""
         difference = self.sample.full - self.sample.displacing
         slack = 2 * _PROBABILITY_ERROR * self.sample.full
         return max(0.0, difference - slack), difference + slack
 
     @cached_property
     def beyond(self) -> float:
-        """An upper bound of the probability of the sums that are not told apart, all at `window` or
-        to its right."""
+        """Return an upper bound of the probability of the sums that are not told apart, all at
+        `window` or to its right."""
         fewest = self.sample.most - self.window
         if fewest <= 0:
             return 0.0

@@ -39,7 +39,8 @@ _SELDOM = 0.01  # where samples are cut less often, fillers that blur the sum at
 
 @covers(TruncatedPoisson)
 def truncated_poisson(release: Release, relation: Relation) -> Case:
-    """Independent Poisson samples; those above max_batch are truncated: Theorem 18."""
+    """Return the case of independent Poisson samples; those above max_batch are truncated: Theorem
+    18."""
     needs_fixed_denominator(release, relation)
     needs_gaussian_noise(release)
     n, sampler, s = needed_records(release), release.sampler, release.noise_multiplier
@@ -87,8 +88,8 @@ def truncated_poisson(release: Release, relation: Relation) -> Case:
 
 
 def _cut_event(sample: CutSample, relation: Relation, s: float) -> EnclosedEvent:
-    """The upper end by whether the others fill the sample; attacks among records at 0, and, where
-    samples are cut often enough, among records at -C."""
+    """Return the event whose upper end depends on whether the others fill the sample; attacks among
+    records at 0, and, where samples are cut often enough, among records at -C."""
     profiles = cache(lambda tail: merged_profiles(sample, relation, s))
     attacks: list[Event] = [PairEvent(_pair(sample.included_at_least, relation, s))]
     if sample.n <= MOST_SLOTS and sample.full > _SELDOM:
@@ -113,7 +114,8 @@ def _other_record(relation: Relation) -> str:
 
 
 def _played(release: Release, sampler: TruncatedPoisson, relation: Relation) -> StepAttack:
-    """Fillers at 0: the size of the sample is not seen, only whether the record is in it."""
+    """Return the attack that an audit plays, with fillers at 0: the size of the sample is not seen,
+    only whether the record is in it."""
     n, s = release.n or ANY_N, release.noise_multiplier
     n_records = (n + 1, n) if relation is Relation.ADD_REMOVE else (n, n)
     rate = sampler.multiplicity_law(n_records[0]).eta
