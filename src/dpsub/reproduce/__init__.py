@@ -1,5 +1,5 @@
-"""From a configuration to records, tables, figures, verdicts and the report; it names no
-paper."""
+"""Reproduction of papers, from a configuration to records, tables, figures, verdicts and the
+report; it names no paper."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""What a numbered table or figure is: records in, values and drawings out; nothing heavy is
+"""Numbered tables and figures: each makes values and drawings from records; nothing heavy is
 computed here."""
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ class Artefact:
         return f"{self.paper}/{self.name}"
 
     def rows(self, records: Records) -> list[dict[str, Any]]:
-        """Return rows of key fields, `column`, `variant`, `value` and what else `VALUE_COLUMNS`
-        names."""
+        """Return rows of key fields, `column`, `variant`, `value` and other columns of
+        `VALUE_COLUMNS`."""
         return []
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -124,16 +124,17 @@ class Artefact:
         return ()
 
     def quotes(self) -> Sequence[Quote]:
-        """Return which printed numbers of other artefacts stand in this table."""
+        """Return the printed numbers of other artefacts that stand in this table."""
         return ()
 
     def declared(self) -> Iterable[tuple[str, ...]]:
-        """Return what must be printed, as (value of each key, column): by default the settings."""
+        """Return the places at which a number must be printed, as (value of each key, column): by
+        default the settings."""
         return self.settings
 
     def number_kind(self, column: str, variant: str) -> str:
-        """Return what the numbers of a quantity are, a key of `dpsub.reproduce.labels.KINDS`, "" if
-        not of privacy.
+        """Return the kind of a quantity's numbers, a key of `dpsub.reproduce.labels.KINDS`; "" if
+        it is no privacy number.
 
         By default their names decide; an artefact whose names say less, or something else, says it
         here.
@@ -155,8 +156,8 @@ class Artefact:
     def needed(
         self, records: Records, experiment: str, *, variants: Iterable[str] = ()
     ) -> pd.DataFrame:
-        """Return the records of `experiment`, of `variants` where given; that there are none is an
-        error."""
+        """Return the records of `experiment`, of `variants` where given; an error if there are
+        none."""
         if experiment not in records or records[experiment].empty:
             have = ", ".join(sorted(records)) or "none"
             raise DataError(
@@ -186,7 +187,7 @@ class Artefact:
 
 @dataclass(frozen=True)
 class OutputDirs:
-    """Where files go: folders of tables, figures, comparisons, and of what depends on the clock, by
+    """Output folders: tables, figures, comparisons, and files that depend on the clock, by
     paper."""
 
     tables: Path
@@ -338,7 +339,7 @@ def build(
 
 
 def annotated(artefact: Artefact, cells: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
-    """Return cells of a table with what decides how they are shown.
+    """Return the cells of a table with the columns that decide how they are shown.
 
     Added are the `printed_kind`, whether an attack has `refuted` the printed bound, and for each
     variant `<variant>_side`, the side on which a number bounds the privacy loss, and
@@ -359,7 +360,7 @@ def annotated(artefact: Artefact, cells: pd.DataFrame, printed: pd.DataFrame) ->
 
 
 def refuted(artefact: Artefact, cells: pd.DataFrame) -> list[bool]:
-    """Return of each cell whether its printed upper bound is below what an attack attains."""
+    """Return for each cell whether an attack exceeds its printed upper bound."""
     if "rigorous" not in cells:
         return [False] * len(cells)
     keys = [name for name in artefact.keys if name in cells]

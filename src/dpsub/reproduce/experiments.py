@@ -1,4 +1,5 @@
-"""Experiments: what the papers computed, each in the variants in which it can be read."""
+"""Registry of the experiments of the papers, each in the variants in which its paper can be
+read."""
 
 from __future__ import annotations
 

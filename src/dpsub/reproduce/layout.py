@@ -1,5 +1,5 @@
-"""Tables as they are shown: a row a cell, where the paper puts it, and as Markdown and LaTeX,
-printed above ours."""
+"""Tables for readers: the placement of cells as in the paper, in Markdown and LaTeX, printed
+numbers above ours."""
 
 from __future__ import annotations
 
@@ -228,7 +228,8 @@ def _parts(layout: Layout, heads: Iterable[Labels]) -> list[tuple[str, list[Labe
 
 
 def number(cell: Cell, variant: str) -> str:
-    """Return our number with what is known of its error, "yes" or "no" where it answers a claim."""
+    """Return our number with its error as far as it is known, "yes" or "no" where it answers a
+    claim."""
     value, error, lower, upper = (
         float(cell.get(name, "nan"))
         for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))
@@ -260,7 +261,7 @@ def mark(cell: Cell, variant: str) -> str:
 
 
 def legend(table: pd.DataFrame) -> str:
-    """Return what the signs in a table mean, "" if none stands there."""
+    """Return the meaning of the signs in a table, "" if none stands there."""
     cells = cells_of(table)
     marks = {mark(cell, variant) for cell in cells for variant in VARIANTS if number(cell, variant)}
     marks |= {mark(cell, PRINTED) for cell in cells}

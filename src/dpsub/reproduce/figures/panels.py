@@ -170,7 +170,7 @@ def where(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: what it shows, its layers from bottom to top, and what is its own."""
+    """One panel: its content, its layers from bottom to top, and its own settings."""
 
     text: str
     """Written above its upper left corner; nothing, and no letter, if empty."""

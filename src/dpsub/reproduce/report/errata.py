@@ -1,4 +1,4 @@
-"""The errata: one file a paper, and the document that is made of them."""
+"""The errata: one file a paper, and the document that joins them."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def _entries(text: str, paper: str) -> Iterator[Erratum]:
 
 
 def filled_from_kept(paper: Paper) -> Callable[[str], str]:
-    """Return what fills the placeholders in the errata of a paper with the cells that are kept of a
-    run."""
+    """Return the function that fills the placeholders in the errata of a paper with the kept cells
+    of a run."""
     return Prose(paper, kept_of(paper) or {}).filled
 
 
@@ -143,7 +143,7 @@ def _chapter(file: Path) -> str:
 
 
 def _verdicts_by_erratum(verdicts: pd.DataFrame, known: set[str]) -> dict[str, Counter[str]]:
-    """Return how many printed numbers with which verdict each erratum is about."""
+    """Return the number of printed numbers with each verdict for each erratum."""
     judged = of_printed(papers(), verdicts)
     counts: dict[str, Counter[str]] = {}
     for paper, artefact in dict.fromkeys(place[:2] for place in judged):

@@ -1,5 +1,5 @@
-"""Every printed number as one line: ours next to it in every variant, the verdict, what it can be
-filtered by, and its address in the page: #demo/table1/sampler=wor/accuracy."""
+"""Every printed number as one line: ours next to it in every variant, the verdict, the properties
+to filter by, and its address in the page: #demo/table1/sampler=wor/accuracy."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def filtered(**chosen: str) -> str:
 
 
 class Value(NamedTuple):
-    """One of our numbers as text, as a number to sort by, and what it is if it is a privacy
+    """One of our numbers as text, as a number to sort by, and its kind if it is a privacy
     number."""
 
     text: str
@@ -130,7 +130,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    """One printed number, ours by variant, and what it can be filtered by."""
+    """One printed number, ours by variant, and the properties to filter by."""
 
     place: str
     """The artefact: "demo/table1"."""
@@ -155,7 +155,7 @@ class Line:
 
     @property
     def is_sentence(self) -> bool:
-        """Whether it is a statement in words, and no number that is judged as one."""
+        """Whether it is a statement in words, and not a number that is judged as a number."""
         return (self.kind in STATEMENTS or self.quantity == "holds") and not self.printed.order
 
     @property
@@ -167,7 +167,7 @@ class Line:
 
     @property
     def check(self) -> str:
-        """What kind of check it is, the first words of an entry of `CHECKS`."""
+        """Kind of its check, the first words of an entry of `CHECKS`."""
         return CHECKS[self.kind][0]
 
     @property
@@ -302,8 +302,8 @@ def _real_or_simulated(label: str) -> str:
 
 
 def counts(found: Iterable[Line]) -> dict[str, int]:
-    """Return how many lines have each verdict, in the order of `MEANINGS`, without those that none
-    has."""
+    """Return the number of lines with each verdict, in the order of `MEANINGS`, without verdicts
+    that no line has."""
     by_verdict = Counter(line.verdict for line in found)
     names = dict.fromkeys([*MEANINGS, *sorted(by_verdict)])
     return {name: by_verdict[name] for name in names if name in by_verdict}
@@ -325,7 +325,7 @@ def _rows(artefact: Artefact) -> Iterator[tuple[str, str]]:
 
 
 def _texts(artefact: Artefact, table: pd.DataFrame) -> dict[tuple[str, ...], str]:
-    """Return how each of our numbers is written in a table, by row, quantity and variant."""
+    """Return the text of each of our numbers in a table, by row, quantity and variant."""
     return {
         (cell["row"], cell["column"], variant): number(cell, variant)
         for cell in cells_of(annotated(artefact, table, printed_rows(artefact)))
@@ -354,8 +354,8 @@ def _value(
 
 
 class Entry(NamedTuple):
-    """What stands at one place of a table: number or formula, the kind of privacy number it is, a
-    key of `SIGNS` with errata, and the address of its cell, given once a printed number."""
+    """Entry at one place of a table: number or formula, the kind of a privacy number, a key of
+    `SIGNS` with errata, and the address of its cell, given once a printed number."""
 
     text: str
     kind: str

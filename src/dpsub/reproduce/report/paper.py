@@ -1,4 +1,4 @@
-"""What stands on the page of one paper."""
+"""Content of the page of one paper."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ GROUPS = {"Table": "Tables", "Figure": "Figures", "claims": "Statements", "": "F
 
 
 def content(run: FinishedRun, key: str, folder: Path) -> dict[str, Any]:
-    """Return what the template of a paper's page asks for; `folder` is where the page will lie."""
+    """Return the values for the template of a paper's page; `folder` is where the page will lie."""
     paper = papers().get(key)
     made = sorted((artefact for artefact in run.artefacts if artefact.paper == key), key=place)
     lines = [line for line in run.lines if line.paper == key]
@@ -134,7 +134,7 @@ def _places(
     errata: Sequence[dict[str, Any]],
     paragraphs: Sequence[dict[str, Any]],
 ) -> Iterator[list[str]]:
-    """Yield what the search finds on the page: title, link, paper, and further words."""
+    """Yield the places that the search finds on the page: title, link, paper, and further words."""
     for one in artefacts:
         made = one["made"]
         yield [made.title, f"{key}.html#{made.identifier}", key, _words(made.caption)]
@@ -151,8 +151,8 @@ def _places(
 def _filler_of_errata(
     run: FinishedRun, paper: Paper | None, made: Iterable[Artefact]
 ) -> Callable[[str], str]:
-    """Return what fills the placeholders of errata, which are about the published settings and the
-    real data.
+    """Return the function that fills the placeholders of errata, which are about the published
+    settings and the real data.
 
     Numbers that the run has otherwise, or not at all, are those of the run that is kept with the
     paper.
@@ -261,7 +261,7 @@ def _judged(
     words: str,
     targets: dict[str, str],
 ) -> dict[str, Any]:
-    """Return what says whether an artefact is right: a judgement, and the statements about it."""
+    """Return the judgement of an artefact, and the statements about it."""
     judgement = judge(artefact, verdicts, words)
     said = about(artefact, verdicts)[["artefact", "row", "column"]]
     anchors = {address(artefact.paper, *cell) for cell in said.itertuples(index=False, name=None)}
@@ -277,7 +277,7 @@ def _judged(
 
 
 def _failing_first(line: Line) -> int:
-    """Return by what statements are sorted: those that fail come first."""
+    """Return the sort key of statements: those that fail come first."""
     return -FAILING.index(line.verdict) if line.verdict in FAILING else 1
 
 

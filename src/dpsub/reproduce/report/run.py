@@ -60,8 +60,8 @@ class FinishedRun:
 
     @property
     def made_by(self) -> dict[str, str]:
-        """The code that made the run: `version`, `commit` and `date`, and how it is cited as
-        `bibtex`; empty where the run does not say."""
+        """The code that made the run: `version`, `commit` and `date`, and its citation as `bibtex`;
+        empty where the run does not say."""
         made_by = {
             "version": self.environment.get("versions", {}).get("dpsub", ""),
             "commit": self.environment.get("commit", ""),
@@ -104,8 +104,8 @@ class FinishedRun:
         ]
 
     def data_label(self, artefact: Artefact) -> str:
-        """Return what the data behind an artefact are: "simulated", "real", or what they stand in
-        for the real ones."""
+        """Return the label of the data behind an artefact: "simulated", "real", or the label of
+        stand-ins."""
         labels = set(self.data_sets(artefact).values())
         # of twins and real sets next to each other each number says itself from which it is
         if TWIN in labels:

@@ -38,7 +38,7 @@ class Contest(Paired):
 
     @property
     def source(self) -> str:
-        """The note that says that the data stand in for those of the task's name; else ""."""
+        """Note that the data stand in for those of the task's name; else ""."""
         return not_real(set(self.records["data_label"]) - OWN_DATA)
 
     @cached_property
