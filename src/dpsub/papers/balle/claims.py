@@ -338,7 +338,7 @@ PANELS: dict[str, tuple[str, Callable[[Frames], Finding]]] = {
 
 
 class BalleClaims(claims.Claims):
-    """What the paper states: 1 where it holds, 0 where it fails."""
+    """Statements of the paper: 1 where one holds, 0 where it fails."""
 
     name = "claims"
     caption = (

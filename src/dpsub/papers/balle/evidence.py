@@ -1,5 +1,4 @@
-"""Numbers of the errata that follow from no table of the run: what placeholders `computed` ask
-for."""
+"""Numbers of the errata that follow from no table of the run, for the placeholders `computed`."""
 
 from __future__ import annotations
 
@@ -101,8 +100,8 @@ def base_of(epsilon_amplified: float, eta: float) -> float:
 
 
 def group_effect(ratio: float) -> float:
-    """Return what groups add to delta' at epsilon' = 0 for m = 100 of 1000 records and the Laplace
-    mechanism."""
+    """Return the increase of delta' by groups at epsilon' = 0 for m = 100 of 1000 records and the
+    Laplace mechanism."""
     bound, profile = (
         translate("wr", "substitute", "substitute", n=1000, m=100),
         noise.of("laplace", ratio),

@@ -1,4 +1,4 @@
-"""Figure 1 of the paper, and what Poisson sampling does to the error of a private total."""
+"""Figure 1 of the paper, and the effect of Poisson sampling on the error of a private total."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements of Birrell et al., and what decides each."""
+"""Statements of Birrell et al., each with its criterion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims of the paper: what its text states and fixes, each with the criterion that decides it."""
+"""Statements, numbers and settings of the paper's text, each with the criterion that decides it."""
 
 from __future__ import annotations
 
@@ -281,12 +281,12 @@ def ratio(frame: pd.DataFrame) -> pd.Series:
 
 
 def difference(frame: pd.DataFrame) -> pd.Series:
-    """Return the absolute differences of claimed and true numbers."""
+    """Return the absolute differences between claimed and true numbers."""
     return (frame["claimed"] - frame["true"]).abs()
 
 
 def error(frame: pd.DataFrame) -> pd.Series:
-    """Return the same, relative to the true ones."""
+    """Return the differences between claimed and true numbers, relative to the true ones."""
     return (frame["claimed"] / frame["true"] - 1).abs()
 
 
@@ -462,7 +462,7 @@ DATA = tuple(
 
 
 class BrdpClaims(claims.Claims):
-    """What the paper states and fixes."""
+    """Statements, numbers and settings of the paper."""
 
     name = "claims"
     caption = (

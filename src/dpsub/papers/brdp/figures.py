@@ -1,5 +1,5 @@
-"""Figures 1 to 8 of the paper, and what it lacks: when recycling pays, by number of releases, and
-an audit."""
+"""Figures 1 to 8 of the paper, and two that it lacks: the numbers of releases at which recycling
+pays, and an audit."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class PaperFigure(Artefact):
 
     @abstractmethod
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
-        """Return the figure, as `draw` makes it of panels, and what of the records is plotted."""
+        """Return the figure, as `draw` makes it of panels, and the plotted part of the records."""
 
 
 class RecyclingFramework(PaperFigure):

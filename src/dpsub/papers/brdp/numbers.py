@@ -1,5 +1,5 @@
-"""Numbers of Jiang et al.'s pages that take several cells of a run: what placeholders `numbers` and
-`derived` ask for."""
+"""Numbers of Jiang et al.'s pages that take several cells of a run, for the placeholders `numbers`
+and `derived`."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ RELATIONS = (
 
 
 def style_of(sampler: str) -> dict[str, Any]:
-    """Return how a sampler is drawn; a chain looks like a multistage sampler and is labelled by its
-    stages, and what has a size of its own by that."""
+    """Return the style of a sampler; a chain looks like a multistage sampler and is labelled by its
+    stages, a sampler with a size of its own by that size."""
     if ":" not in sampler:
         return sampler_style(sampler)
     stages = [stage.split(":") for stage in sampler.split(",")]
@@ -426,7 +426,8 @@ def _at_relation(axes: Axes, cells: pd.DataFrame) -> None:
 
 
 def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
-    """Return the cells along b at fixed m, those along m at fixed b, and what is fixed for both.
+    """Return the cells along b at fixed m, the cells along m at fixed b, and the values that are
+    fixed in both.
 
     The setting is that of the first cell that is only calibrated; the fixed m and b are those with
     the most cells.

@@ -1,5 +1,5 @@
-"""Names, colours and markers of samplers, modes and data sets, and what data an artefact was made
-from."""
+"""Names, colours and markers of samplers, modes and data sets, and the labels of the data behind an
+artefact."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ GENUINE_LABELS = ("real", "table1")
 
 
 class ImportanceLabels(Labels):
-    """In tables, figures and the report."""
+    """Display names in tables, figures and the report."""
 
     name = "importance"
     quantities: ClassVar = {
@@ -108,6 +108,6 @@ def title_of(part: pd.DataFrame) -> str:
 
 
 def by_dataset(frame: pd.DataFrame, names: Iterable[str] = TITLES) -> dict[str, pd.DataFrame]:
-    """Return the records of each of these data sets that has some; by default of all, in the
-    paper's order."""
+    """Return the records of each of these data sets, by default of all in the paper's order,
+    without those that have none."""
     return {name: part for name in names if len(part := frame[frame["dataset"] == name])}

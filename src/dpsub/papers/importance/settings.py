@@ -61,13 +61,13 @@ class PointSets(Closed):
 
 
 class OnSets(Group):
-    """The data to cluster."""
+    """Settings of an experiment on data sets to be clustered."""
 
     sets: PointSets = Field(PointSets(), description="Data sets to be clustered.")
 
 
 class ClusteringRounds(Group):
-    """Private k-means."""
+    """Settings of private k-means."""
 
     @classmethod
     def key(cls) -> str:

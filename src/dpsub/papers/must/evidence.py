@@ -1,5 +1,4 @@
-"""Numbers of the errata that follow from no table of the run: what placeholders `computed` ask
-for."""
+"""Numbers of the errata that follow from no table of the run, for the placeholders `computed`."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Experiment3(s.Group):
 
 
 class Table8(Experiment3):
-    """What the bounds delta_c of Table 8 compose."""
+    """The compositions behind the bounds delta_c of Table 8."""
 
     # Rows of the training part of Adult, of 41292; the accounting composes the paper's size,
     # whatever data the fits have read.
@@ -95,7 +95,7 @@ class Table8(Experiment3):
 
 
 class SizesOfFigureS2(s.Group):
-    """Sizes of Figure S2, and of the curves of what is proved."""
+    """Sizes of Figure S2, and of the curves of proved bounds."""
 
     n: s.FrameSize = 10000
     b: s.FirstStage = 118
@@ -103,7 +103,7 @@ class SizesOfFigureS2(s.Group):
 
 
 class FigureS2(SizesOfFigureS2):
-    """What the curves of Figure S2 compose."""
+    """The compositions behind the curves of Figure S2."""
 
     # At 0.05 the mean loss of one occurrence is 1 / (2 s^2) = 200 nats, far beyond the L = 10 of
     # Figure S2.

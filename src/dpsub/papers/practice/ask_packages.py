@@ -89,7 +89,7 @@ def rows(package: Package, version: str, python: Path | str) -> Iterator[dict[st
 
 
 def recorded() -> list[dict[str, str]]:
-    """Return the answers that are recorded."""
+    """Return the recorded answers."""
     if not PUBLISHED.exists():
         return []
     with PUBLISHED.open(newline="", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""The releases of the study, and what each accountant says its answer is."""
+"""The releases of the study, and the meaning that each accountant gives its answer."""
 
 from __future__ import annotations
 

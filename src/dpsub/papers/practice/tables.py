@@ -16,7 +16,7 @@ from dpsub.reproduce.tables import Column, Part, Table, shared
 
 
 def ends(group: pd.DataFrame) -> str:
-    """Say what the accountant calls its answer, and between which bounds epsilon lies."""
+    """Return the name that the accountant gives its answer, and the two bounds on epsilon."""
     record = group.iloc[0]
     return (
         f"{says()[record['accountant']]}; attained {record['epsilon_lower']:.7g}, proved "

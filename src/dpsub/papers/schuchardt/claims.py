@@ -1,4 +1,4 @@
-"""Statements of Schuchardt et al., and what decides each."""
+"""Statements of Schuchardt et al., each with its criterion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups under composition."""
+"""Figures of groups under composition."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ OWN_DATA = {"", "real", "simulated"}
 
 
 def section(frame: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of one setting of the columns `fixed`: that with most curves, all of them
-    with many rows, of several the middle one."""
+    """Return the rows of one setting of the columns `fixed`: the setting with the most curves, then
+    with the most rows; among several such settings the middle one."""
     curve = list(dict.fromkeys([*fixed, "adjacency", "sampler"]))
     rows = frame.groupby(curve, sort=True).size().groupby(list(fixed), sort=True)
     sizes = rows.agg(["size", "min", "sum"])
@@ -89,7 +89,7 @@ def section(frame: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame:
 
 
 def setting(frame: pd.DataFrame, *names: str) -> str:
-    """Return what is the same in all rows, in few letters."""
+    """Return the values that all rows share, in few letters."""
     signs = {"epsilon": "ε", "target_epsilon": "ε", "target_delta": "δ"}
     said = {name: as_printed(f"{frame[name].iloc[0]:.4g}") for name in names}
     words = [

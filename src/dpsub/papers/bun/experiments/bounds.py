@@ -441,7 +441,7 @@ def deletion_estimators() -> BoundCase:
 
 
 class BunBounds(Experiment):
-    """Each statement on a grid: what its formula gives in the variant, and what is true.
+    """Each statement on a grid: the value of its formula in the variant, and the true value.
 
     `side` says what the formula claims: "upper" (at least the exact value), "lower" (at most),
     "equal", or "number" (a printed number; then `exact` is the true one). Variants: stated is the

@@ -234,7 +234,7 @@ class FairComparison(OnTasks):
 
 
 def _cost(cell: Cell) -> Cost:
-    """Return what one cell costs, as measured on one core."""
+    """Return the cost of one cell, as measured on one core."""
     task, seeds = TASKS[cell.dataset], SEEDS_AT_ONCE
     p, classifies = task.model.n_parameters, task.classifies
     # Schedules are trained like samplers of one stage.

@@ -64,7 +64,8 @@ def unbounded(name: str, columns: tuple[str, ...], note: str, frames: Frames) ->
 
 
 def of_both(frames: Frames, first: str, second: str) -> pd.DataFrame:
-    """Return what two experiments or variants say of MUST.OW, a row a number of compositions."""
+    """Return the columns of two experiments or variants about MUST.OW, one row a number of
+    compositions."""
     # Only numbers of compositions that both have: a smoke run may compose fewer.
     both = curve(frames, first, "must_ow").merge(
         curve(frames, second, "must_ow"), on="n_compositions", suffixes=("", "_other")

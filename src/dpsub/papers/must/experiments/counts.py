@@ -1,5 +1,4 @@
-"""How many distinct records a subset has, and how long it takes to draw one (MUST, Tables 9 and
-10)."""
+"""Number of distinct records in a subset, and time of drawing one (MUST, Tables 9 and 10)."""
 
 from __future__ import annotations
 

@@ -58,8 +58,8 @@ def band(
     styles: Styles,
     nested: float = 0.0,
 ) -> list[Layer]:
-    """Return the proved end as a line with markers, the refuted end as a thin one, and what lies
-    between."""
+    """Return the layers of the proved end, a line with markers, of the refuted end, a thin line,
+    and of the band between them."""
     low, high = ends
     thin = curves(
         frame, x, low, by=by, styles=styles, marker="", linestyle="-", linewidth=0.6, label="_"

@@ -1,5 +1,5 @@
-"""The noise that every scheme needs over sizes, epochs and targets, proved, with what an attack
-refutes."""
+"""The noise that every scheme needs over sizes, epochs and targets: proved multipliers, and those
+that an attack refutes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def laws(grid: tuple[NoiseEntry, ...]) -> tuple[tuple[Cell, ...], ...]:
 
 
 def seconds(cell: Cell) -> float:
-    """Return what the noise of a cell costs on one core."""
+    """Return the seconds that the noise of a cell takes on one core."""
     kind = "tight" if cell.tight else cell.sampler
     return (
         # Under substitution these schemes have other proofs, and other times.
