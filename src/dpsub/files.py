@@ -103,8 +103,8 @@ def _not_written(path: str | Path, error: OSError) -> DataError:
 
 
 def writable(path: str | Path) -> Path:
-    """A path that a file can have: DataError where its folder does not exist, or where it is a
-    folder, a device or a pipe itself."""
+    """Return a path at which a file can be written: DataError where its folder does not exist, or
+    where it is a folder, a device or a pipe itself."""
     file = Path(path)
     _regular(file)
     # through a link: the folder of what it points to
@@ -146,7 +146,7 @@ _STRINGS = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}]')
 
 
 def read_json(path: str | Path) -> Any:
-    """What a file of JSON holds.
+    """Return the value that a file of JSON holds.
 
     Raises
     ------
@@ -178,8 +178,8 @@ def read_json(path: str | Path) -> Any:
 
 
 def _regular(path: Path) -> os.stat_result | None:
-    """What the system says of a regular file, None where there is none; DataError where the path
-    names something else, or nothing that a file can be called."""
+    """Status of a regular file, None if there is none; DataError where the path names something
+    else, or cannot name a file."""
     try:
         found = os.stat(path)
     except FileNotFoundError:

@@ -34,7 +34,7 @@ OTHER_NAMES = {
 
 
 def relation_named(name: Any) -> Relation:
-    """The relation of this name, or of another one of the field's, in capitals or with hyphens too.
+    """Return the relation of this name, in capitals or with hyphens too, or by another name in use.
 
     Raises
     ------

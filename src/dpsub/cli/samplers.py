@@ -169,7 +169,7 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
 
 
 def _is_of_batch_size(arguments: Namespace, kind: type[Sampler] | type[Schedule]) -> bool:
-    """Whether the batch size is given of a schedule whose fields are others, as the steps of a
+    """Whether a batch size is given for a schedule that has other fields, such as the steps of a
     random allocation."""
     return (
         issubclass(kind, Schedule)

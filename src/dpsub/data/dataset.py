@@ -1,5 +1,4 @@
-"""What a data set is: its raw files, what it may be called, and the prepared file with a
-description next to it."""
+"""Data sets: their raw files, their labels, and the prepared file with a description next to it."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ file."""
 
 @dataclass(frozen=True)
 class Obtained:
-    """Raw files that are what they should be, or the news that a stand-in is needed."""
+    """Raw files with the right checksums, or the reason why a stand-in is needed."""
 
     paths: dict[str, Path]  # by name; empty if the label is "synthetic"
     label: str  # one of `LABELS`: what everything made from them must be called

@@ -50,7 +50,7 @@ class RecyclingAdvice:
 
     @property
     def as_good(self) -> bool:
-        """Whether plain noise is as good: a relative gain in acceptance below 0.1 % is no use."""
+        """Whether plain noise is as good: the relative gain in acceptance is below 0.1 %."""
         return self.gain <= 1e-3 * self.plain.acceptance
 
     @property

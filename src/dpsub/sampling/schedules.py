@@ -75,8 +75,8 @@ class Schedule(abc.ABC):
     @property
     @abc.abstractmethod
     def occurrences(self) -> float:
-        """Expected number of steps of an epoch that one record is in; where records are left out,
-        of one that is not."""
+        """Expected number of steps of an epoch that contain one record; where records are left out,
+        a record that is not."""
 
     @abc.abstractmethod
     def log_distinct_law(self, n: int) -> np.ndarray:
@@ -96,8 +96,8 @@ class Schedule(abc.ABC):
 
     @abc.abstractmethod
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of the records in `steps` steps, one step after the other, and how many there are
-        in each."""
+        """Indices of the records in `steps` steps, one step after the other, and the number of
+        records in each."""
 
     def distinct_law(self, n: int) -> np.ndarray:
         """Probabilities of the number of records in the first step of an epoch."""
@@ -125,7 +125,7 @@ class Schedule(abc.ABC):
 
 
 def _samples(indices: np.ndarray, sizes: np.ndarray) -> Samples:
-    """Subsets of these sizes, in which no record is twice."""
+    """Subsets of these sizes, none of which has a record twice."""
     return Samples(
         indices, np.ones(len(indices), dtype=np.int32), np.concatenate(([0], np.cumsum(sizes)))
     )
@@ -250,7 +250,7 @@ class Shuffle(Schedule):
         return rng.permuted(np.tile(np.arange(n), (epochs, 1)), axis=1).ravel()[:total], sizes
 
     def _cut(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Steps of epochs that leave out what is behind their last whole one."""
+        """Steps of epochs without the records behind the last whole step."""
         per_epoch = n // self.m
         orders = np.tile(np.arange(n), (-(-steps // per_epoch), 1))
         kept = rng.permuted(orders, axis=1)[:, : per_epoch * self.m]
