@@ -107,7 +107,7 @@ def writable(path: str | Path) -> Path:
     where it is a folder, a device or a pipe itself."""
     file = Path(path)
     _regular(file)
-    # through a link: the folder of what it points to
+    # through a link: the folder of the file that it points to
     folder = Path(os.path.realpath(file)).parent
     if not folder.is_dir():
         missing = folder if file.is_symlink() else file.parent
@@ -224,7 +224,7 @@ def locked(path: str | Path) -> Iterator[None]:
         )
     if before is not None:
         try:
-            # first: the owner could not take a lock file of one who may not write
+            # first: the owner could not take a lock file from a user who may not write
             _check_replaceable(file, before)
         except PermissionError as error:
             raise _not_written(path, error) from None

@@ -23,7 +23,7 @@ from dpsub.sampling import (
     names_of_sizes,
 )
 
-# What DP-SGD libraries call these sizes.
+# Names of these sizes in DP-SGD libraries.
 _OTHER_WORDS = {"m": ["--batch-size"], "rate": ["--sample-rate"]}
 _PURPOSES = {
     "n": "number of records",
@@ -187,7 +187,7 @@ def _of_batch_size(arguments: Namespace, kind: Any) -> Schedule:
         value = getattr(arguments, field.name)
         if value is None:
             continue
-        # What has no default is what follows from the sizes.
+        # Fields without a default follow from the sizes.
         if field.default is MISSING:
             raise ArgumentError(
                 f"{_option(field.name)} of {kind.name} follows from --n and --m, got both; drop one"

@@ -355,7 +355,7 @@ class _Transfer:
         with response:
             status, size = response.status_code, offset if response.status_code == 206 else 0
             ranged = response.headers.get("Content-Range", "").startswith(f"bytes {offset}-")
-            # what is there is no beginning of what the server has
+            # the partial file is not a beginning of the server's file
             if status == 416 or (status == 206 and not ranged):
                 self.part.unlink()
                 raise requests.HTTPError(

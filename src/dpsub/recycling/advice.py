@@ -96,6 +96,6 @@ def advise(
         claimed = paper.algorithm2_composed(*budget)
     except NumericalError as error:
         return RecyclingAdvice(plain, None, optimum, None, highest, str(error), complete)
-    # What the paper's parameters really have, whatever its theorems say.
+    # The exact delta of the paper's parameters, whatever its theorems say.
     paper_delta = account(claimed.law, steps, epsilon=plain.epsilon).upper
     return RecyclingAdvice(plain, claimed, optimum, paper_delta, highest, complete=complete)

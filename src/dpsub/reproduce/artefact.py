@@ -32,7 +32,7 @@ def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     """Return the values of an artefact: key fields as they come up, each as `key_text` writes it,
     then `VALUE_COLUMNS`.
 
-    What a row does not give is NaN, or "" for a text.
+    Columns that a row does not give are NaN, or "" for a text.
     """
     rows = list(rows)
     keys = list(dict.fromkeys(name for row in rows for name in row if name not in VALUE_COLUMNS))
@@ -136,8 +136,8 @@ class Artefact:
         """Return the kind of a quantity's numbers, a key of `dpsub.reproduce.labels.KINDS`; "" if
         it is no privacy number.
 
-        By default their names decide; an artefact whose names say less, or something else, says it
-        here.
+        By default the names of quantities decide; an artefact overrides this where they say less,
+        or something else.
         """
         return number_kind(column, variant)
 
@@ -244,7 +244,7 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
                 f"{artefact.identifier}"
             )
         frame = numbers.reindex(columns=columns, fill_value="")
-    # What is declared and not printed would never be compared, and nobody would notice.
+    # A declared number that is not printed would never be compared, and nobody would notice.
     known = set(frame[[*artefact.keys, "column"]].itertuples(index=False, name=None))
     for declared_cell in artefact.declared():
         if declared_cell not in known:

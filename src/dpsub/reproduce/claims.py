@@ -202,7 +202,7 @@ def _criterion(ask: Callable[Concatenate[Frames, P], Answer]) -> Callable[P, Cri
     @wraps(ask)
     def declared(*args: P.args, **named: P.kwargs) -> Criterion:
         given = (*args, *named.values())
-        # what a criterion reads is known without records, so that a plan can check its columns
+        # the columns of a criterion are known without records, so that a plan can check them
         numbers = [value for value in given if isinstance(value, Numbers)]
         for criterion in given:
             if isinstance(criterion, Criterion):

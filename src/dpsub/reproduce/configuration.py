@@ -71,7 +71,7 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
     # Checked before the experiments: which of them are there depends on `papers` and `size`.
     head = conform(_head(), config)
     if head.size == "smoke":
-        # what the user says stands over the small sizes, as it does over the published ones
+        # the user's settings override the small sizes, as they do the published ones
         head = conform(_head(), merge(_smallest(asked(head.papers, smoke=True)), config))
     own, shared = head.experiments, plain(head.shared)
     made = asked(head.papers, smoke=head.size == "smoke")
@@ -183,7 +183,7 @@ def groups(paper: str) -> dict[str, type[Group]]:
         return {}
     kinds = dict[str, type[Group]]()
     for kind in vars(importlib.import_module(name)).values():
-        # what the module imports is another's
+        # imported classes belong to another module
         if isinstance(kind, type) and issubclass(kind, Group) and kind.__module__ == name:
             kinds[kind.key()] = kind
     return kinds

@@ -20,7 +20,8 @@ def in_one_sentence() -> Iterator[None]:
         yield
     except DpsubError as problem:
         sys.exit(f"error: {problem}")
-    # What a user can mend ends in a sentence; everything else is a fault and keeps its traceback.
+    # An error that the user can mend ends in a sentence; every other one is a fault and keeps its
+    # traceback.
     except MemoryError:
         sys.exit(
             "error: there must be enough memory for this job, got too little; lower the sizes "

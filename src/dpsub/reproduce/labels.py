@@ -329,7 +329,7 @@ KINDS = {
     "paper": "what the paper's formula gives, no guarantee",
 }
 """What a privacy number is."""
-# last word of a quantity's name -> what the number is where it is rigorous
+# last word of a quantity's name -> the kind of its number where it is rigorous
 _ENDS = {
     "lower": "lower",
     "refuted": "lower",

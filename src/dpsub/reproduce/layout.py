@@ -254,7 +254,7 @@ def mark(cell: Cell, variant: str) -> str:
         return "refuted" if cell.get("refuted") and not stand_ins(cell) else ""
     if cell.get(f"{variant}_data"):
         return "stand_in"
-    # What agrees only as done differs as stated: each variant has its own sign.
+    # A number that agrees only as done differs as stated: each variant has its own sign.
     if variant == "stated" and (verdict in FAILING or verdict.endswith(AS_DONE)):
         return "differs"
     return "as_done" if variant == "as_done" and verdict.endswith(AS_DONE) else ""

@@ -160,7 +160,8 @@ def compute(
             chosen, variant=variant, replicates=work.replicates, seed=seed, data=data
         )
         computed.append((work, rows))
-        # What was expected, next to what Snakemake measures: later plans learn the pace from both.
+        # The expected seconds, next to those that Snakemake measures: later plans learn the pace
+        # from both.
         declared += experiment.cost(chosen).seconds(stop - first)
     origin = SweepOrigin(
         experiment=experiment.name,
@@ -183,7 +184,7 @@ def table(computed: Sequence[tuple[Work, pd.DataFrame]], label: str) -> pd.DataF
     pair, variant."""
     rows = pd.concat([frame for _, frame in computed], ignore_index=True)
     cells = [work.cell for work, _ in computed]
-    # what the experiment records anyway is not repeated
+    # settings that the experiment records anyway are not repeated
     varied = dict.fromkeys(name for cell in cells for name in cell.varied if name not in rows)
     names = pd.DataFrame(
         {

@@ -70,7 +70,7 @@ FAILING = ("differs", "fails", "refuted")
 """All other verdicts neither confirm nor contradict what the paper prints as it stands."""
 NOT_COMPARED = "not_compared"
 UNJUDGED = {"timing": "reported", "structure": "structure_only"}
-# begins the note of what is not compared because a stand-in was used
+# begins the note of a number that is not compared because a stand-in was used
 NOT_REAL = "not the real data"
 TIMINGS = "clock times are in the run's folder of timings"
 REDUCED = "no value in this run, which may be of reduced size"
@@ -179,9 +179,9 @@ def compare(
     must be the one that we use. `stated` and `as_done` are judged, others are shown.
 
     A statement about privacy is judged by what is true of the mechanism, in its `rigorous` row:
-    proved (value 1), refuted (0) or open (NaN, or no such row). That verdict stands for what the
-    paper's formula gives as well, whose answer stays in the value and, where the two disagree, in
-    the note; but what fails by the formula and is open fails.
+    proved (value 1), refuted (0) or open (NaN, or no such row). The rows of the paper's formula get
+    that verdict as well; the formula's own answer stays in the value and, where the two disagree,
+    in the note. An open statement that fails by the formula fails.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def compare(
     table = pd.concat([lacking, matched], ignore_index=True).reindex(columns=matched.columns)
     table["rank"] = table["variant"].map(VARIANTS.index)
     table = table.sort_values(["number", "rank"], ignore_index=True)
-    # each number by itself first; what Holm's procedure and the other variants say comes after
+    # each number by itself first; Holm's procedure and the other variants come after
     rows = ({str(name): value for name, value in row.items()} for row in table.to_dict("records"))
     cells = [_judge(row, not_the_papers) for row in rows]
     answers = pd.DataFrame(
@@ -246,7 +246,7 @@ def compare(
         family = (table["variant"] == variant) & answers["p_value"].notna()
         answers.loc[family, "agrees"] = ~holm(answers.loc[family, "p_value"].tolist())
     agrees = answers.pop("agrees")
-    # what agrees as stated needs no other reading of the paper
+    # a number that agrees as stated needs no other reading of the paper
     stated = set(table.loc[(table["variant"] == "stated") & agrees.eq(True), "number"])
     alone = (table["variant"] == "as_done") & ~table["number"].isin(stated)
     answers["verdict"] = [
@@ -284,7 +284,7 @@ def _put_truth_first(table: pd.DataFrame, answers: pd.DataFrame) -> None:
     for position in table.index[by_formula]:
         verdict = truth.get(table.loc[position, "number"], OPEN)
         holds = answers.loc[position, "value"] == 1
-        # the paper's own formula contradicts the statement: that it is open would say less
+        # the paper's own formula contradicts the statement, which says more than "open"
         if verdict == OPEN and not holds:
             continue
         answers.loc[position, "verdict"] = verdict
@@ -330,7 +330,7 @@ def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
     number = parse_printed(row["printed"])
     if kind == "extreme":
         return {**answer, "agrees": lower <= float(number.value) <= upper}
-    # the column `spread` holds, for a printed "0", what the paper's method cannot tell from it
+    # for a printed "0" the column `spread` holds the resolution of the paper's method
     zero = 0.0 if math.isnan(row["spread"]) else row["spread"]
     return {**answer, "agrees": rounds_into(value, number, zero)}
 
@@ -489,8 +489,8 @@ def _excused(found: pd.DataFrame) -> pd.Series:
 def expected_changes(found: pd.DataFrame, expected: pd.DataFrame) -> pd.DataFrame:
     """Return the verdicts of a comparison that differ from the expected ones.
 
-    What could not be compared because a stand-in replaced the real data is accepted in place of any
-    verdict.
+    A number that could not be compared because a stand-in replaced the real data is accepted in
+    place of any verdict.
 
     Parameters
     ----------

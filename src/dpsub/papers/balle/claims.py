@@ -151,8 +151,8 @@ def optimal(number: int) -> Ask:
     """Ask of a theorem whether all (epsilon, delta)-DP mechanisms keep its bound: by the dual of
     the linear programme.
 
-    Its value is an upper end for all of them. What an enumerated mechanism loses, or the best one,
-    refutes the bound.
+    Its value is an upper end for all of them. The loss of an enumerated mechanism, or of the best
+    one, refutes the bound.
     """
     theorem = f"Theorem {number}"
 
@@ -213,7 +213,7 @@ def larger_first(frames: Frames) -> Finding:
     return Finding(over <= EXCEEDED and reached <= EXCEEDED, comment)
 
 
-# What must hold of the curves of Figure 1, whatever their parameters are
+# Properties of the curves of Figure 1 for all parameters
 
 
 def curve(

@@ -437,7 +437,7 @@ def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str,
             "noise against b needs a surface with a two-stage sampler, got none; add one to "
             "fair_noise.surface"
         )
-    # What is only calibrated asks for one setting; trained cells of that setting join it.
+    # Cells that are only calibrated are of one setting; trained cells of that setting join them.
     setting = frame.loc[frame["surface"] == 1, SETTING].iloc[0]
     cells = frame[(frame[SETTING] == setting).all(axis=1)].drop_duplicates(
         ["variant", "sampler", "m", "b"]

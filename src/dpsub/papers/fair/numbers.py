@@ -188,7 +188,7 @@ def cheapest_sampler(cells: LookUp) -> dict[str, Any]:
     cheapest = ratios.iloc[ratios["ratio"].argmin()]
     own = ratios[ratios["sampler"] == cheapest["sampler"]]
     intervals = own[PLACE].merge(differences(cells))
-    # What is shown below the sentence is the pair that it compares, in one block.
+    # The pair that the sentence compares, in one block, is shown below it.
     block = gradients[(gradients[BLOCK] == cheapest[BLOCK]).all(axis=1)]
     pair = block[block["sampler"].isin((cheapest["sampler"], REFERENCE))]
     cells.show(shown(pair), shown(intervals, ENDS))

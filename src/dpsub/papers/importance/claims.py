@@ -289,7 +289,7 @@ NUMBERS = (
     ),
     Claim("c15", "Section 5", lambda _: RHO, column="rho", variants=STATED),
     Claim("c16", "Section 5", lambda _: PERCENTILE, column="percentile", variants=STATED),
-    # what Figure 5, right, draws of Covertype, by Table 1's number of rows
+    # rows of Covertype that Figure 5, right, draws, by Table 1's number of rows
     Claim(
         "c26",
         "Section 5",

@@ -365,8 +365,8 @@ class _CostFigure(OnData):
         costs = ["lower", "median", "upper", "mean_square"]
         chosen = where(part, **{fixed: fixed_value})
         chosen = chosen.assign(**{column: chosen[column] / 10.0**power for column in costs})
-        # What has no place on the axis is a level: full data have no size, runs without noise no
-        # epsilon.
+        # Cells without a place on the axis are levels: full data have no size, runs without noise
+        # no epsilon.
         flat = chosen[(chosen["sampler"] == "full") | np.isinf(chosen["epsilon"])]
         layers: list[Layer] = [
             curves(

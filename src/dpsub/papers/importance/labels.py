@@ -87,7 +87,7 @@ class OnData(Artefact):
         frames = [
             records[name] for name in self.experiments if "data_label" in records.get(name, ())
         ]
-        # What follows from Table 1 needs no data, and thus no label.
+        # Numbers that follow from Table 1 need no data, and thus no label.
         return tuple(
             sorted({label for frame in frames for label in frame["data_label"]} - {"table1"})
         )

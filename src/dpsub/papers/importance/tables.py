@@ -34,7 +34,7 @@ class _OfDataSets(Table):
 
     genuine_labels = ("", *GENUINE_LABELS)
     words: ClassVar[Mapping[str, Mapping[Any, object]]] = {"dataset": TITLES}
-    # What stands in a record where a row has no such field: full data have no size.
+    # Entries of a record where a row has no such field: full data have no size.
     absent: ClassVar[Mapping[str, object]] = {
         "m": 0,
         "d": 0,

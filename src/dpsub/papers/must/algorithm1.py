@@ -139,7 +139,7 @@ def cell_mass_bounds(
     # A difference that rounds below 0 is charged in `mass_error`.
     masses = np.maximum(signed, 0.0)
     outside_above = float(pair.sf(t[-1:])[0])
-    # What no cell holds: losses beyond both ends of the grid, and components that the pair has
+    # Mass in no cell: losses beyond both ends of the grid, and components that the pair has
     # dropped.
     outside = outside_above + float(pair.cdf(t[:1])[0]) + pair.bulk[2]
     # A tail probability has a relative error: at each edge the smaller of both tails carries it.

@@ -156,8 +156,8 @@ class PracticeShuffling(Grid):
                     "effort": settings.effort,
                 }
                 account = dpsub.account(shuffle, training.n, epochs=training.epochs, **question)
-                # What is reported for shuffled batches in practice: Poisson sampling at the
-                # expected batch size.
+                # The usual account of shuffled batches: Poisson sampling at the expected batch
+                # size.
                 poisson = dpsub.account(
                     dpsub.Poisson(training.m / training.n), steps=steps, **question
                 )

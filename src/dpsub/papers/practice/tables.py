@@ -54,7 +54,7 @@ class Accountants(Table):
             {name: shared(name) for name in ("epsilon_lower", "epsilon_upper")},
             keys={"accountant": None},
         ),
-        # What the accountant says of itself: that its answer holds.
+        # The accountant's own claim: its answer holds.
         Part("practice_answers", {"holds": Column(lambda group: 1.0)}, variant="stated"),
         Part("practice_answers", {"holds": Column("holds", note=ends, empty=True)}),
     )

@@ -2,7 +2,7 @@
 papers have.
 
 A layer is any function that draws on the axes it gets; `curves`, `line`, `level` and `remark` make
-the usual ones. What they cannot draw is a plain function in its place.
+the usual ones. A plain function in the place of a layer draws everything else.
 """
 
 from __future__ import annotations

@@ -55,9 +55,9 @@ def read(paths: Iterable[Path]) -> list[Erratum]:
     """Return the errata of some papers in the order of their files.
 
     An entry is a heading of level 3 such as "### BL5. Title"; the heading of level 1 names its
-    chapter. Its commands are those of its item "**Command.**". Where it has none, the first
-    `pytest` command in its file, which ends in the test of one erratum (`-k e03`, `-k bl5_`), is
-    written for it in the same way.
+    chapter. Its commands are those of its item "**Command.**". An entry without such an item gets
+    the first `pytest` command of its file, which ends in the test of one erratum (`-k e03` or `-k
+    bl5_`), written for it in the same way.
     """
     errata: dict[str, Erratum] = {}
     for path in paths:

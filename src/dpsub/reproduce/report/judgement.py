@@ -122,7 +122,7 @@ def _right(*tallies: Tally) -> str:
     judged = sum(one.judged for one in tallies)
     confirmed = sum(one.confirmed for one in tallies)
     if confirmed == judged:
-        # what could not be compared may be wrong
+        # numbers that could not be compared may be wrong
         part = any(one.not_compared or one.shown for one in tallies)
         return "yes, as far as it can be judged" if part else "yes"
     if 2 * confirmed > judged:
@@ -134,7 +134,7 @@ def _of_numbers(own: pd.DataFrame) -> str:
     counts = tally(own["verdict"])
     if not counts.judged:
         return ""
-    # what is not judged is counted in a sentence of its own
+    # numbers that are not judged are counted in a sentence of their own
     kind = "judged" if counts.not_compared or counts.shown else "printed"
     every = f"All {counts.judged} {kind} numbers" if counts.judged > 1 else f"Its {kind} number"
     if counts.confirmed == counts.judged:

@@ -189,8 +189,8 @@ def of_printed(papers: Iterable[str], judged: pd.DataFrame) -> dict[tuple[str, .
     """Return the verdict of each number and statement that papers print, in the order of their
     files.
 
-    What has no verdict in `judged`, a comparison or expected verdicts, is not compared: its data
-    cannot be obtained.
+    A number without a verdict in `judged`, a comparison or expected verdicts, is not compared: its
+    data cannot be obtained.
     """
     by_cell = overall_by_cell(judged)
     known = set(artefacts.REGISTRY.names())
@@ -285,7 +285,7 @@ def _line(
         note=in_symbols(in_words("; ".join(notes))),
         verdicts=(verdict, "shown") if is_shown else (verdict,),
         anchor=address(paper, name, row, column),
-        # what a note says stands in for the paper's data goes before the label of the whole table
+        # a stand-in that a note names goes before the label of the whole table
         data=other_data
         or ("real" if first["kind"] == "real_data" else _real_or_simulated(data_label)),
     )
@@ -345,7 +345,7 @@ def _value(
         return Value(YES_OR_NO.get(row["value"], ""), order, "")
     kind = artefact.number_kind(row["column"], row["variant"]) if artefact else ""
     text = texts.get((row["row"], row["column"], row["variant"]), "")
-    # what stands in no table, such as a number of a figure, has the digits of the printed one
+    # a number outside of tables, such as one of a figure, has the digits of the printed one
     if not text:
         # a printed 0 shows nothing of how many digits ours should have
         form = row["printed"] if row["printed"].strip("+-0") else ""

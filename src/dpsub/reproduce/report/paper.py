@@ -229,7 +229,7 @@ def _artefact(
         picture = {"picture": _picture(files["png"])}
         if not 0 < len(drawn) <= DRAWN_LINES:
             return shown | picture
-        # What all lines have in common stands above them once, so that the table is narrow.
+        # Values that all lines share stand above them once, so that the table is narrow.
         alike = drawn.columns[(drawn.nunique(dropna=False) == 1) & (len(drawn) > 1)]
         return shown | {
             **picture,

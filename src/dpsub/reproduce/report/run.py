@@ -84,7 +84,7 @@ class FinishedRun:
         for name in artefact.experiments:
             kind, given = experiments.REGISTRY.get(name), self.settings.get(name)
             read = kind().data_of(kind.settings(given)) if given else kind.needs_data
-            # what may be read; the run has described what it did read
+            # data that may be read; the run has described those that it did read
             found |= {one: self.labels[one] for one in read if one in self.labels}
             found |= dict.fromkeys((given or {}).get("sets", {}).get("twins", ()), TWIN)
         return found

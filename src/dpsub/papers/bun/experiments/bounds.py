@@ -35,7 +35,7 @@ class BoundCase(NamedTuple):
 
     statement: str
     case: str
-    # what the formula claims to be against `exact`: "upper", "lower", "equal" or "number"
+    # claimed relation of the formula to `exact`: "upper", "lower", "equal" or "number"
     side: str
     epsilon: float  # of the mechanism on the sample, in nats
     stated: float

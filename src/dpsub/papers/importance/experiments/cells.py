@@ -63,7 +63,7 @@ class OnPointSets(Experiment, ABC):
             {
                 "replicate": 0,
                 "dataset": data.name,
-                # What Table 1 says of a data set has no label of its own.
+                # The facts of Table 1 have no label of their own.
                 "data_label": getattr(data, "label", "table1"),
                 **row,
             }

@@ -262,8 +262,8 @@ class StageSizeContours(MustFigure):
     parts = tuple(
         Part(
             "design_surface",
-            # What Section 4.1 says about the surfaces, in one number each: 1 or 0 is monotone
-            # (erratum E12).
+            # The statements of Section 4.1 about the surfaces, in one number each: 1 or 0 is
+            # monotone (erratum E12).
             {"rises_with_m": rises(quantity, 1), "rises_with_b": rises(quantity, 0)},
             where={"mechanism": mechanism},
             constants={"quantity": quantity},

@@ -130,7 +130,7 @@ def _cells_of(
         cell_of(adjacency, sampler, task.n, m, epochs, *target)
         for adjacency, target in itertools.product(entry.adjacency, entry.targets)
     ]
-    # What has no proof has no noise, and is not trained.
+    # A cell without a proof has no noise, and is not trained.
     return tuple(cell for cell in cells if not why_not(accounted(cell)))
 
 
@@ -273,7 +273,7 @@ class TournamentTraining(TournamentExperiment):
     For each seed every candidate of one grid of norm bounds and step sizes is trained, with the
     noise that is proved to meet the target, and the one of least loss on the seed's validation part
     counts: differences between seeds are also those of the choice. The test part is read for that
-    one alone. That a choice among trainings costs privacy too is not counted, the same for all
+    one alone. The privacy cost of the choice among trainings is not counted, the same for all
     schemes. Schemes are paired: a seed means the same split, initial values and standard normal
     numbers. Rows of the scheme "nonprivate" are clipped and tuned like the others, and get no
     noise.
