@@ -63,8 +63,8 @@ class Model(abc.ABC):
         """Return each record's loss, shape (..., K, B), for arguments as in `backward`."""
 
     def hits(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return which records are classified rightly, shape (..., K, B); NaN if the model has no
-        classes."""
+        """Return a mask of the correctly classified records, shape (..., K, B); NaN if the model
+        has no classes."""
         # NaN and not 0: a table leaves the column out.
         return np.full((*parameters.shape[:-1], x.shape[-2]), np.nan)
 

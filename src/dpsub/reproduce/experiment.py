@@ -220,8 +220,8 @@ class Experiment(abc.ABC):
             yield settings.model_copy(update=narrowed)
 
     def cost(self, settings: Any) -> Cost:
-        """Return the expected cost of a cell; a sweep corrects it by what its finished jobs have
-        taken."""
+        """Return the expected cost of a cell; a sweep corrects it by the time of its finished
+        jobs."""
         # A guess that lets a sweep begin; the pace of finished jobs takes its place.
         return Cost(setup=1.0, replicate=1.0, memory=300.0)
 

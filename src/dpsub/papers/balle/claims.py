@@ -143,7 +143,7 @@ def of_order(frames: Frames) -> Finding:
 
 
 def loss(frame: pd.DataFrame) -> pd.Series:
-    """Return how far the larger of both directions' losses is above the bound."""
+    """Return the excess of the larger of both directions' losses over the bound."""
     return frame[["exact", "reverse"]].max(axis=1) - frame["bound"]
 
 
@@ -178,13 +178,13 @@ def optimal(number: int) -> Ask:
 
 
 def off_formula(frame: pd.DataFrame) -> pd.Series:
-    """Return how far the printed eta is from ours and from the total variation distance of the
-    samples."""
+    """Return the differences of the printed eta from ours and from the total variation distance of
+    the samples."""
     return frame[["eta", "distance"]].sub(frame["formula"], axis=0).abs().max(axis=1)
 
 
 def off_bound(frame: pd.DataFrame) -> pd.Series:
-    """Return how far the larger loss and the bound are apart."""
+    """Return the difference between the larger loss and the bound."""
     return loss(frame).abs()
 
 

@@ -90,8 +90,7 @@ def eta_with_replacement(m: int) -> float:
 
 
 def error_of_the_rate(m: int) -> float:
-    """Return by how much, in percent, the rate m / 1000 exceeds that chance, relative to the
-    rate."""
+    """Return the excess in percent of the rate m / 1000 over that chance, relative to the rate."""
     return 100 * (1 - eta_with_replacement(m) / (m / 1000))
 
 

@@ -147,7 +147,8 @@ def _sampled(frame: pd.DataFrame) -> list[Any]:
 
 
 def _groups(frame: pd.DataFrame, other: str) -> list[Any]:
-    """Curves of each size, dashed the other way to treat groups; then what the dashes mean."""
+    """Curves of each size, dashed for the other way to treat groups; then the meaning of the
+    dashes."""
     dashes, plain, dashed = OTHERS[other]
     styles: dict[Any, dict[str, Any]] = {}
     for colour, m in zip(SIZES, sorted(frame["m"].unique()), strict=False):

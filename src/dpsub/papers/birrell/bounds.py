@@ -94,7 +94,7 @@ def derivative(alpha: float, sigma: float, k: int) -> float:
 
 
 def remainder(alpha: float, sigma: float, q: float, m: int) -> float:
-    """Return the bound on what the expansion to degree m leaves out under replacement."""
+    """Return the bound on the remainder of the expansion to degree m under replacement."""
     total = 0.0
     for j in range(m + 1):
         numerator = abs(falling(alpha, j)) * math.prod(alpha + i - 1 for i in range(m - j))

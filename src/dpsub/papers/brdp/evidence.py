@@ -230,8 +230,8 @@ def spread_of_a_sum(poisson: bool) -> float:
 
 
 def gaussian_over_printed(delta: str) -> float:
-    """Return how far, in percent, epsilon of plain Gaussian noise is below the printed one of Table
-    I."""
+    """Return the shortfall in percent of the epsilon of plain Gaussian noise from the printed one
+    of Table I."""
     # The bound plays no part in epsilon; D = 1 is our choice, as the paper states none (BR19).
     settings = experiments.REGISTRY.get("brdp_table1").defaults()
     law = plain_noise(GaussianKernel, settings["epsilon"], settings["query_delta"], 3.0, 1.0).law

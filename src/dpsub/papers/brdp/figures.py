@@ -225,7 +225,7 @@ def _over_ratio(
     place: str,
 ) -> list[Panel]:
     """Return a panel of each part, and below it the exact delta over the stated one, cut off at
-    `lowest`, each with what `notes` says of curves that cannot be seen (below: at `place`)."""
+    `lowest`, each with the remark of `notes` on curves that cannot be seen (below: at `place`)."""
     label = {"ylabel": "recycling rate q" if y == "rate" else y, "ylim": (0, 1)}
     limits = {
         "ylabel": "exact / stated δ",

@@ -177,7 +177,7 @@ class NeymanBySizeClass(Table):
 
 
 def known_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the advice with NaN for what is unknown or infinite, with totals, and with the
+    """Return the advice with NaN for unknown and infinite numbers, with totals, and with the
     relation in its notes."""
     numbers = frame[list(NUMBERS)]
     # -1 in the records stands for what a design has no number for.

@@ -199,7 +199,7 @@ def noise_over_c(cells: LookUp, sampler: str) -> float:
 
 
 def too_large_in_table_6(cells: LookUp) -> float:
-    """Return by how much, in percent, the printed error of MUST.OW is larger than ours."""
+    """Return the excess in percent of the printed error of MUST.OW over ours."""
     # The cell of erratum E8, the one Monte Carlo cell of Table 6 that no variant
     # reproduces.
     cell = {"epsilon_amplified": "0.001", "sampler": "must_ow"}

@@ -1,4 +1,4 @@
-"""Answers of accountants as they are written into `published`."""
+"""Answers of accountants in the form of the files in `published`."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def coinciding(part: pd.DataFrame, along: str) -> list[list[str]]:
 
 
 def _left_out(part: pd.DataFrame, names: Iterable[str]) -> str:
-    """Return which of these schemes are missing from a panel because no bound is used for them."""
+    """Return the schemes that are missing from a panel because no bound is used for them."""
     place: dict[str, Any] = dict(zip(PLACE, part[PLACE].iloc[0], strict=True))
     lacking = [
         sampler_label(name)

@@ -159,7 +159,8 @@ def _ends(key: Sequence[Any], part: pd.DataFrame) -> Iterator[Row]:
 
 
 def _left_out(frame: pd.DataFrame) -> Iterator[Row]:
-    """Say how often a scheme is lacking where Poisson is there, and why."""
+    """Yield for each scheme the number of settings that Poisson has and the scheme lacks, with the
+    reasons."""
     # Poisson has a bound wherever the grid asks for one: it says what was wanted.
     there = set(frame[[*PLACE, "sampler"]].itertuples(index=False, name=None))
     wanted = frame.loc[frame["sampler"] == REFERENCE, PLACE].drop_duplicates()

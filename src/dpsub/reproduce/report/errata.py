@@ -56,8 +56,8 @@ def read(paths: Iterable[Path]) -> list[Erratum]:
 
     An entry is a heading of level 3 such as "### BL5. Title"; the heading of level 1 names its
     chapter. Its commands are those of its item "**Command.**". An entry without such an item gets
-    the first `pytest` command of its file, which ends in the test of one erratum (`-k e03` or `-k
-    bl5_`), written for it in the same way.
+    the first `pytest` command of its file, written for it in the same way: it ends in the test of
+    one erratum (`-k e03` or `-k bl5_`).
     """
     errata: dict[str, Erratum] = {}
     for path in paths:

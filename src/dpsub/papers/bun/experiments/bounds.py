@@ -151,7 +151,7 @@ def rounded_rates(epsilon: float) -> Iterator[BoundCase]:
 
 
 def clustered(epsilon: float) -> Iterator[BoundCase]:
-    """Theorems 5.1 and 5.2 with the sizes of the smaller population, and what follows from them."""
+    """Theorems 5.1 and 5.2 with the sizes of the smaller population, and their consequences."""
     for sizes, drawn in (
         ((2, 2, 2, 2), 2),
         ((5, 5, 5), 1),

@@ -86,8 +86,7 @@ def bounds_contain(frames: Frames) -> Finding:
 
 
 def bounds_cover_the_mechanism(frames: Frames) -> Finding:
-    """MUST.OW: the bounds of Algorithm 1 against what explicit data sets attain and what is
-    proved."""
+    """MUST.OW: the bounds of Algorithm 1 against the attack on explicit data sets and the proof."""
     both = of_both(frames, "printed", PROVED)
     # Proved only if the whole of [attack, proof] lies inside, refuted if some of it lies outside on
     # either side: in between the question is open.
@@ -123,7 +122,8 @@ def proved_below(frames: Frames) -> Finding:
 
 
 def proved_increases(frames: Frames) -> Finding:
-    """MUST.OW: both ends of the mechanism's own delta, against those at the smallest number.
+    """MUST.OW: both ends of the mechanism's own delta, compared with those at the smallest number
+    of compositions.
 
     From one number to the next delta cannot fall, as fewer releases are a part of more.
     """

@@ -67,8 +67,8 @@ class DrawsExperiment(Experiment):
 
 
 class DistinctCounts(DrawsExperiment):
-    """Smallest, mean and largest number of distinct records over many subsets, with what the exact
-    law expects."""
+    """Smallest, mean and largest number of distinct records over many subsets, with the
+    expectations from the exact law."""
 
     name: ClassVar[str] = "distinct_counts"
     columns: ClassVar[dict[str, str]] = {

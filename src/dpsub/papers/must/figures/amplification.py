@@ -391,8 +391,8 @@ class StageSizeSurfaces(StageSizeContours):
 
 
 def _stride(intervals: int) -> int:
-    """Return how many intervals a face spans: a divisor, since faces of unequal size are drawn from
-    unset memory."""
+    """Return the number of intervals that a face spans: a divisor, since faces of unequal size are
+    drawn from unset memory."""
     stride = next(
         (
             step
