@@ -62,7 +62,7 @@ class Origin:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Return the origin with these `facts`, of which unknown ones are left out."""
+        """Return the origin with these `facts`; unknown facts are left out."""
         return cls(**{field.name: facts[field.name] for field in dataclasses.fields(cls)})
 
 

@@ -125,7 +125,7 @@ class Schedule(abc.ABC):
 
 
 def _samples(indices: np.ndarray, sizes: np.ndarray) -> Samples:
-    """Subsets of these sizes, none of which has a record twice."""
+    """Subsets of these sizes, each without repeated records."""
     return Samples(
         indices, np.ones(len(indices), dtype=np.int32), np.concatenate(([0], np.cumsum(sizes)))
     )
