@@ -240,8 +240,8 @@ def locked(path: str | Path) -> Iterator[None]:
 
 
 _HOLDERS: dict[Path, int] = {}
-"""Files whose locks this process holds, and the threads that do: one of these that waited for
-itself would wait for ever."""
+"""Files whose locks this process holds, with the threads that hold them: a thread that waited for
+its own lock would wait for ever."""
 
 
 def _lock(file: Path, before: os.stat_result | None) -> int:

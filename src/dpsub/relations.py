@@ -30,7 +30,7 @@ OTHER_NAMES = {
     ),
     **dict.fromkeys(("replace_special", "zeroed_out", "zeroing"), Relation.ZERO_OUT),
 }
-"""What the literature and other libraries call these relations."""
+"""Names of these relations in the literature and in other libraries."""
 
 
 def relation_named(name: Any) -> Relation:

@@ -18,7 +18,7 @@ from dpsub.errors import DataError
 from dpsub.registry import Registry
 
 LABELS = ("real", "synthetic", "subsample", "partial", "subset")
-"""What data may be: the published file, a generated stand-in, or a named part of the published
+"""Labels of data: the published file, a generated stand-in, or a named part of the published
 file."""
 
 
@@ -38,8 +38,8 @@ class DataSet(ABC):
     name: ClassVar[str]  # as experiments name it
     source: ClassVar[str] = ""  # its folder and its name in data/SOURCES.csv; `name` if empty
     files: ClassVar[Mapping[str, tuple[str, ...]]]
-    """The raw files by what they make the data (a label): the original ones first, then what may
-    take their place."""
+    """The raw files by the label that they give the data: the original ones first, then their
+    substitutes."""
     suffix: ClassVar[str] = ".parquet"  # of the prepared file
 
     @abstractmethod

@@ -70,7 +70,7 @@ EIGHT: dict[str, Described] = {
         Described("fma", "FMA", 106574, 103909, 518, "6020.23", "5838871.88"),
     )
 }
-"""In the paper's order; tests hold the numbers against those printed."""
+"""In the paper's order; tests compare the numbers with the printed ones."""
 
 
 def of(name: str) -> Described:

@@ -71,7 +71,7 @@ class Artefact:
     name: ClassVar[str]
     """Name within the paper ("table1"); the registry knows it as "demo/table1"."""
     kind: ClassVar[str]
-    """What `build` writes: "table", "figure" or "claims"."""
+    """Kind of the files that `build` writes: "table", "figure" or "claims"."""
     title: ClassVar[str]
     """Its heading in the report, as the paper numbers it: "Table 8. Experiment 3: logistic
     regression on Adult"."""
@@ -85,18 +85,19 @@ class Artefact:
     """Names of the key fields that tell its values apart, as they follow each other in its
     tables."""
     settings: ClassVar[Mapping[tuple[str, ...], str]] = {}
-    """What the paper fixed and prints: (value of each key, then the column) -> place in the
-    configuration, such as "composition.table8.n_compositions"; compared with the configured setting
-    itself."""
+    """Settings that the paper fixes and prints: (value of each key, then the column) -> place in
+    the configuration, such as "composition.table8.n_compositions"; compared with the configured
+    setting itself."""
     setting_variants: ClassVar[Mapping[tuple[str, ...], tuple[str, ...]]] = {}
     """Variants under which such a setting stands, where that is not `stated` alone."""
     layout: ClassVar[Layout] = Layout()
-    """Where each value stands in the printed table."""
+    """Placement of the values in the printed table."""
     statements: ClassVar[tuple[str, ...]] = ()
-    """How the identifiers of the paper's statements about it begin (`"table8_"`): they are judged
-    with it."""
+    """Beginnings of the identifiers of the paper's statements about it (`"table8_"`), which are
+    judged with it."""
     attacks: ClassVar[Mapping[str, str]] = {}
-    """Quantity printed as an upper bound -> the one whose rigorous number an attack attains."""
+    """Quantity printed as an upper bound -> the quantity whose rigorous number an attack
+    attains."""
 
     def __init_subclass__(cls) -> None:
         # An artefact belongs to the folder in which it stands: no class says it twice.

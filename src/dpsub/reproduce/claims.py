@@ -402,19 +402,19 @@ class Claim:
     claim: str
     """Its identifier among the printed claims."""
     place: str
-    """Where it stands in the paper ("Section 4.2.1")."""
+    """Place in the paper ("Section 4.2.1")."""
     ask: Ask
-    """What decides it, a `Criterion` or a function; it gives a `Finding`, or the number that the
+    """Its criterion, a `Criterion` or a function; it returns a `Finding`, or the number that the
     text prints."""
     experiments: tuple[str, ...] = ()
-    """Experiments whose records a plain function is put to, one variant at a time; a `Criterion`
-    knows them."""
+    """Experiments whose records a plain function takes, one variant at a time; a `Criterion` knows
+    its own."""
     column: str = "holds"
     """Name of the quantity where the paper prints a number."""
     shared: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Further records, always of the same variant: name -> (experiment, variant)."""
     variants: tuple[str, ...] = PAPERS
-    """Variants that are asked, where the records have them."""
+    """Variants for which it is decided, where the records have them."""
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ from dpsub.reproduce.settings import ExperimentSettings
 from dpsub.streams import Streams
 
 Stage = Literal["simulate", "train", "account"]
-"""What the records of an experiment come from: draws of samples, data or noise; models that are
-trained on samples; privacy that is computed, without either."""
+"""Kind of the records of an experiment: draws of samples, data or noise; models that are trained on
+samples; privacy that is computed, without either."""
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 

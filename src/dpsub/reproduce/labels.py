@@ -28,8 +28,8 @@ LOOKS = {
         "linestyle": (0, (2, 1, 2, 1, 5, 1)),
     },
 }
-"""Of the baseline and of schemes that are no sampler or schedule of one kind, as keyword arguments
-of ``Axes.plot``."""
+"""Styles of the baseline and of schemes that are no sampler or schedule of one kind, as keyword
+arguments of ``Axes.plot``."""
 QUANTITIES = {
     "epsilon": "ε",
     "delta": "δ",
@@ -76,12 +76,12 @@ class Labels:
 
     name: ClassVar[str]
     quantities: ClassVar[Mapping[str, str]] = {}
-    """Of columns."""
+    """Names of columns."""
     words: ClassVar[Mapping[str, str]] = {}
-    """Of values in keys and records, and of claims that print no sentence, where their place in the
-    paper alone does not tell them apart."""
+    """Names of values in keys and records, and of claims that print no sentence, where their place
+    in the paper alone does not tell them apart."""
     samplers: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Label, colour, marker and dashes, as in `LOOKS`, of what stands next to samplers in
+    """Label, colour, marker and dashes, as in `LOOKS`, of names that stand next to samplers in
     records."""
 
 
@@ -141,7 +141,7 @@ _PLACE = {
     "R": "Remark",
     "(": "Equation",
 }
-"""Where a statement stands in its paper, as keys abbreviate it."""
+"""Abbreviated place of a statement in its paper -> the word for it."""
 _PLACES = re.compile(r"^([TPAR(])(\d+(?:\.\d+)?)\)?")
 # Words of prose and of claims, which are written without symbols.
 _GREEK = {
@@ -328,7 +328,7 @@ KINDS = {
     "lower": "attained by an attack: the privacy loss is at least this",
     "paper": "what the paper's formula gives, no guarantee",
 }
-"""What a privacy number is."""
+"""Kinds of privacy numbers, with their meanings."""
 # last word of a quantity's name -> the kind of its number where it is rigorous
 _ENDS = {
     "lower": "lower",

@@ -24,7 +24,7 @@ from dpsub.reproduce.verdicts import AS_DONE, FAILING, VARIANTS, overall_by_cell
 EXTRAS = ("standard_error", "lower", "upper")
 PRINTED = "printed"
 SOURCES = {PRINTED: PRINTED, **VARIANT_LABELS}
-"""What stands in the lines of a table, one above the other, and how it is called."""
+"""Lines of a table, one above the other, with their names."""
 YES_OR_NO = {1.0: "yes", 0.0: "no"}
 SIGNS = {"refuted": "✗", "differs": "≠", "as_done": "≈", "stand_in": "†"}
 LEGENDS = {
@@ -112,14 +112,14 @@ class Layout:
     first: tuple[str, ...] = ()
     """Quantities whose columns stand first; the others follow as they come."""
     apart: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Title -> quantities that stand in a block of their own, in this order; what none of them
-    names stands in the last block."""
+    """Title -> quantities that stand in a block of their own, in this order; the last block has all
+    other quantities."""
 
 
 Cell = Mapping[str, Any]
 Labels = tuple[str, ...]
 Write = Callable[[Cell, str], Any]
-"""Gives what stands for a cell and a source (`SOURCES`); nothing is false."""
+"""Returns the entry for a cell and a source (`SOURCES`); a false value stands for none."""
 
 
 class Row(NamedTuple):

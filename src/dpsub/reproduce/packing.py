@@ -20,7 +20,7 @@ from dpsub.reproduce.experiment import Cost
 from dpsub.streams import canonical
 
 BASE_SECONDS = 3.0
-"""What a job spends on starting, on imports and on writing its records."""
+"""Seconds that a job takes to start, to import and to write its records."""
 BASE_MIB = 600.0
 """Memory of a job that computes nothing, with the two processes of the workflow around it on a
 cluster's node."""
@@ -35,7 +35,7 @@ class SweepCell:
     experiment: str
     variant: str
     settings: Any
-    """Those of the experiment, narrowed to this point."""
+    """Settings of the experiment, narrowed to this point."""
     varied: Mapping[str, Any]
     """The settings that the sweep varies besides the experiment's own lists: columns of the
     records."""

@@ -30,7 +30,7 @@ from dpsub.files import replace_file
 
 TYPES = {"int64": pa.int64(), "float64": pa.float64(), "str": pa.string()}
 NO_FIRST_STAGE = 0
-"""What the column `b` of records, the size of a sampler's first stage, holds if there is none: a
+"""Entry of the column `b` of records, the size of a sampler's first stage, if there is none: a
 column of whole numbers has no missing value. Everywhere in Python it is None."""
 _AGAIN = "delete it and run again"
 _UNSEALED = b"#" * 64  # stands for the sum while the sum is taken

@@ -153,8 +153,8 @@ Mechanisms = Annotated[Listed[MechanismName], Field(description="Mechanisms.")]
 Variant = Literal["stated", "as_done", "consistent", "rigorous"]
 
 WHERE_ONLY = ("parts", "variants")
-"""Settings that only say how much of an experiment is computed, and where; no part of what its
-numbers are."""
+"""Settings that only say how much of an experiment is computed, and where; its numbers do not
+depend on them."""
 
 
 class Group(Closed):

@@ -41,7 +41,7 @@ from dpsub.reproduce.settings import Closed, DataSettings, FolderName, Listed, N
 from dpsub.reproduce.yaml_files import read
 
 SLACK = 3.0
-"""How many times its expected length a job may take on a cluster at its first attempt, and 5
+"""Factor by which a job may exceed its expected length on a cluster at its first attempt, and 5
 minutes."""
 
 

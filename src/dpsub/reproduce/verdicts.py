@@ -67,7 +67,7 @@ TRUTH = {1.0: "proved", 0.0: "refuted"}
 OPEN = "open"
 AGREEING = ("reproduced", "within_error", "holds", "proved")
 FAILING = ("differs", "fails", "refuted")
-"""All other verdicts neither confirm nor contradict what the paper prints as it stands."""
+"""Verdicts that contradict the paper; all others neither confirm nor contradict what it prints."""
 NOT_COMPARED = "not_compared"
 UNJUDGED = {"timing": "reported", "structure": "structure_only"}
 # begins the note of a number that is not compared because a stand-in was used
@@ -387,7 +387,7 @@ class Tally:
 
     confirmed: int
     as_done: int
-    """Only what was done, not what is stated, gives them."""
+    """Numbers that come out only as done, not as stated."""
     failing: int
     open: int
     shown: int

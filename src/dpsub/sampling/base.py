@@ -31,7 +31,7 @@ them."""
 _MANY_TERMS, _MOST_TERMS = 10**6, 2 * 10**7
 """Of one stage's kernel: from when negligible ones are left out, and when it is refused."""
 _LOG_SMALLEST = -746.0
-"""exp of it, and of anything below, is 0 in doubles."""
+"""exp of this, and of anything below, is 0 in doubles."""
 
 
 class Stage(abc.ABC):
@@ -349,8 +349,8 @@ class Sampler(abc.ABC):
     # for which its amplification theorem is stated
     relation: ClassVar[Relation] = Relation.SUBSTITUTE
     sizes: ClassVar[Mapping[str, str]]
-    """What `of_sizes` asks for besides n, the size of the sample last: {"b": "size of the first
-    stage", ...}. A field n is the number of records and no size."""
+    """Sizes that `of_sizes` takes besides n, the size of the sample last: {"b": "size of the first
+    stage", ...}. A field n is the number of records and not a size."""
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:

@@ -17,7 +17,8 @@ LOG_NEGLIGIBLE = -1500.0
 smallest is exp(-745), and a product with a conditional probability only lowers it)."""
 
 MOST_SLOTS = 1_000_000
-"""To which `log_binomial` is as accurate as the allowances of the bounds assume."""
+"""Largest number of slots for which `log_binomial` is as accurate as the allowances of the bounds
+assume."""
 
 
 def _stirling_error(n: np.ndarray) -> np.ndarray:

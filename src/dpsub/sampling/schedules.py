@@ -25,7 +25,7 @@ from dpsub.sampling.laws import LOG_NEGLIGIBLE, MultiplicityLaw, binomial_range,
 
 DROP_LAST = "leave out the records of an epoch that make no whole step"
 Plan = tuple[tuple[int, ...], ...]
-"""Of an epoch: for each record the steps that it is in."""
+"""Plan of an epoch: for each record the steps that contain it."""
 
 
 class Schedule(abc.ABC):
@@ -41,9 +41,9 @@ class Schedule(abc.ABC):
     relation: ClassVar[Relation] = Relation.SUBSTITUTE
     """Adjacency of an account that names none."""
     sizes: ClassVar[Mapping[str, str]] = {"m": "batch size"}
-    """What `of_sizes` asks for besides n, the size of a step last."""
+    """Sizes that `of_sizes` takes besides n, the size of a step last."""
     options: ClassVar[Mapping[str, str]]
-    """Its fields, and what they are."""
+    """Fields of the schedule, with their meanings."""
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:

@@ -29,7 +29,7 @@ CYCLE = 10
 FIXED_SIZE = ("wor", "wr", "must_ow", "must_ww", "three_stage")
 """Schemes that draw batches of one size, each afresh."""
 _AT_LEAST = {"must_ow": 2, "must_ww": 2, "three_stage": 4, "cyclic_poisson": CYCLE}
-"""How many batches' records a scheme needs."""
+"""Least number of records that a scheme needs, in batches."""
 
 Plan = Sampler | Schedule
 

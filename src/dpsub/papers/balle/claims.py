@@ -70,7 +70,7 @@ CHECKS = {
     "white_box": "the white-box profile",
     "wor_full": "the bound at m = n",
 }
-"""Check of the records -> what its first number is."""
+"""Check of the records -> the meaning of its first number."""
 
 
 def agree(

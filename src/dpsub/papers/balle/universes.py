@@ -24,7 +24,7 @@ from dpsub.noise.base import Profile
 from dpsub.relations import Relation
 
 Dataset = tuple[int, ...]
-"""How often each record of the universe occurs; the length is the size of the universe."""
+"""Number of occurrences of each record of the universe; the length is the size of the universe."""
 
 
 def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]:

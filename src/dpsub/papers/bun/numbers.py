@@ -14,8 +14,8 @@ from dpsub.reproduce.report.cells import LookUp
 IS_BOUND = 1 - 1e-9
 """The ratio of a bound to the exact loss is at least 1, up to rounding."""
 NOT_PRIVATE = (", public", ", at best")
-"""How names of allocations end that need public numbers, or whose sensitivity is known from below
-only, so that nothing is promised."""
+"""Endings of the names of allocations that need public numbers, or whose sensitivity is known from
+below only, so that nothing is promised."""
 BOUNDS = {
     "T4.3": "Theorem 4.3 (randomised rounding)",
     "T7.2": "Theorem 7.2 (strata)",

@@ -56,7 +56,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "consistent": {"label": "papers' pair, no guarantee", "marker": "x", "color": "#666666"},
     "rigorous": {"label": "proved", "marker": "D", "color": "black"},
 }
-"""How the variants are drawn where all have one colour, which is no sampler's."""
+"""Style of the variants where all have one colour, which is no sampler's."""
 
 BAR: dict[str, Any] = {"linewidth": 2.5, "alpha": 0.5, "solid_capstyle": "butt"}
 SETTING = ["dataset", "n", "steps", "target_epsilon", "target_delta"]
@@ -65,7 +65,7 @@ RELATIONS = (
     ("zero_out", "noise_zero_out", "necessary_zero_out"),
     ("substitute", "noise_multiplier", "necessary"),
 )
-"""With the columns of proved and of refuted noise."""
+"""Adjacency relations, with the columns of proved and of refuted noise."""
 
 
 def style_of(sampler: str) -> dict[str, Any]:

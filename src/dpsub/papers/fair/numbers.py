@@ -23,7 +23,7 @@ BLOCK = ["dataset", "epsilon"]
 PLACE = [*BLOCK, "sampler"]
 SETTING = [*BLOCK, "steps", "m", "sampler"]
 RELATIONS = ("noise_multiplier", "noise_add_remove", "noise_zero_out")
-"""The noise that is proved under substitution, add/remove and zero-out."""
+"""Quantities of the noise that is proved under substitution, add/remove and zero-out."""
 VALUE, ENDS = ("value",), ("lower", "upper")
 
 

@@ -67,7 +67,7 @@ _TASKS = (
     FairTask("bootstrap_mean", Linear(1), 300, 4.0, 1.0, "estimate_error"),
 )
 TASKS = {task.name: task for task in _TASKS}
-"""By the name that a cell gives as its data set."""
+"""Tasks by the name that a cell gives as its data set."""
 
 
 class FairEntry(Targets):

@@ -25,7 +25,7 @@ from dpsub.reproduce.tables import Column, Part, Row
 
 COMPARISON = "fair_comparison"
 STATED = comparisons()
-"""What other papers compare at one stated epsilon', by experiment: none where none is there."""
+"""Comparisons of other papers at one stated epsilon', by experiment; empty without them."""
 WITH_STATED = (COMPARISON, *STATED)
 
 

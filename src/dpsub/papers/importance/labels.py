@@ -50,7 +50,7 @@ SAMPLERS: dict[str, dict[str, Any]] = {
 }
 MODES = {"as_done": "released code", "stated": "as stated", "consistent": "repaired"}
 ATTACKS = {"noise": "the noise radius", "first_centres": "first centres drawn from the data"}
-"""What each attack on weighted DP-Lloyd uses."""
+"""Attack on weighted DP-Lloyd -> the property that it exploits."""
 MAIN = ("kdd_protein", "rna", "song", "covertype")
 APPENDIX = ("ijcnn1", "pose", "miniboone", "fma")
 TITLES = {name: described.title for name, described in EIGHT.items()}

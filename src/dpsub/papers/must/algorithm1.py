@@ -247,7 +247,7 @@ def _chernoff(exponents: np.ndarray) -> float:
 
 
 ROUND_OFF_FLOOR = 1e-12
-"""What FFT round-off leaves of the plain methods: smaller values are noise, possibly negative."""
+"""FFT round-off of the plain methods: smaller values are noise, possibly negative."""
 # cells below this mass were left out of the error term of the published bounds
 _DROPPED_CELL = 1e-8
 

@@ -10,15 +10,14 @@ from dpsub import sampling
 from dpsub.reproduce import settings as s
 
 MUST = ("must_ow", "must_ww")
-"""What the paper's statements call MUST: its two samplers that are drawn from fewer records than
-WR."""
+"""The two samplers that the paper's statements call MUST, drawn from fewer records than WR."""
 
 # The samplers of the paper's experiments; MUST.WO has the law of WR (Corollary 6), so that the
 # experiments leave it out and only its draws are counted and timed (Tables 9 and 10).
 FIVE = ("poisson", "wor", "wr", *MUST)
 SIX = ("poisson", "wor", "wr", "must_wo", *MUST)
 METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
-"""Of a classifier, on the test part of Adult."""
+"""Metrics of a classifier, on the test part of Adult."""
 
 CONSISTENT_NOISE = "table8_consistent_noise"
 """Name, in the records, of Table 8 composed at the larger noise of the consistent utilities."""

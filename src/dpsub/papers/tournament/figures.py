@@ -69,7 +69,7 @@ QUIET = "#666666"
 SMALL = 6.0
 """Size of letters within a panel."""
 HEIGHT, AXES_HEIGHT = 2.5, 1.7
-"""Of a row of panels whose curves have names at their ends, and of its axes, in inches."""
+"""Heights in inches of a row of panels whose curves have names at their ends, and of its axes."""
 OWN_DATA = {"", "real", "simulated"}
 """Labels of data that stand in for no others."""
 

@@ -21,11 +21,11 @@ from dpsub.sampling.schemes import SCHEMES
 
 BLOCK = ["dataset", "adjacency", "epsilon", "m", "epochs"]
 ALIKE = 0.05
-"""Relative difference of noise that makes little of a model."""
+"""Relative difference of noise that hardly changes a model."""
 FEWER = -1.0
 """Change of gradients in percent of Poisson's below which a scheme counts as evaluating fewer."""
 BY_FORMULA = "; holds by the paper's formula"
-"""How a note goes on about the variant as stated, in which the published statement always holds."""
+"""End of a note about the variant as stated, in which the published statement always holds."""
 VERDICTS = {"proved": "confirmed", "refuted": "refuted", "open": "open"}
 """Verdict of a statement -> its word."""
 

@@ -34,9 +34,9 @@ BATCHES = {
         "deterministic",
     ),
 }
-"""What a training loop can draw -> the schemes of that kind."""
+"""Kind of batches that a training loop can draw -> the schemes of that kind."""
 REGIMES = ("Poisson's noise below 1", "Poisson's noise 1 or more")
-"""By the proved multiplier."""
+"""Regimes of noise, by Poisson's proved multiplier."""
 ENDS = ("least", "median", "greatest")
 UNKNOWN = "no attack is known that exceeds the target at any noise"
 

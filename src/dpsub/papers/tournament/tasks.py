@@ -98,7 +98,7 @@ TASKS = {
         _on("million", Logistic(WIDE), MILLION, 10_000, 40_000),
     )
 }
-"""By the name that a cell gives as its data set."""
+"""Tasks by the name that a cell gives as its data set."""
 
 
 def load(task: TournamentTask, data: Mapping[str, Path], streams: Streams) -> LearningRecords:

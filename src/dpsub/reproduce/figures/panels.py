@@ -176,8 +176,8 @@ class Panel:
     """Written above its upper left corner; nothing, and no letter, if empty."""
     layers: Sequence[Layer]
     axes: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments of ``Axes.set``: `xlabel`, `ylim`, `yscale`, ...; before those that all panels
-    have."""
+    """Arguments of ``Axes.set``: `xlabel`, `ylim`, `yscale`, ...; they precede those of all
+    panels."""
     legend: str = ""
     """Place of a legend of its own ("upper right"); otherwise all panels share one."""
 

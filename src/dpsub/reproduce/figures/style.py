@@ -25,7 +25,7 @@ _METADATA: dict[str, dict[str, None]] = {
 
 
 NEUTRAL = "#595959"
-"""Colour of what stands for all samplers in a legend."""
+"""Colour of legend entries that stand for all samplers."""
 
 
 @contextmanager

@@ -88,7 +88,7 @@ class StatementCounts:
     correctable: int
     """Failing statements that have a corrected form."""
     corrected: int
-    """Those of them that hold in it."""
+    """Correctable statements that hold in their corrected form."""
     errata: list[str]
 
 
@@ -99,7 +99,7 @@ class LookUp:
     tables: CellTables
     """Cells of the run."""
     kept: CellTables = field(default_factory=dict)
-    """Where to look next; a number from here is marked, as it is of another run."""
+    """Cells of another run, where a number is looked up next; such a number is marked."""
     seen: dict[str, set[int]] = field(default_factory=dict)
     """Rows of each table of the run that were looked up."""
     errata: set[str] = field(default_factory=set)

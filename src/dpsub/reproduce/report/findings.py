@@ -22,9 +22,9 @@ class Headline:
     shown: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """The numbers drawn next to it: label -> (as claimed, as found)."""
     words: tuple[str, str] = ("claimed", "found")
-    """What the two are called in the legend."""
+    """Names of the two in the legend."""
     heading: str = ""
-    """What stands before it; by default "Worst finding" or "Best confirmation"."""
+    """Words before it; by default "Worst finding" or "Best confirmation"."""
 
 
 def picture(finding: Headline) -> dict[str, Any]:

@@ -88,7 +88,7 @@ CHECKS = {
         "a figure without printed numbers: are the named properties there?",
     ),
 }
-"""How a printed number of each kind is checked: its name, and the question that is asked."""
+"""Check of each kind of printed number: its name, and its question."""
 
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]\d+)?(?= |$)")
@@ -147,7 +147,7 @@ class Line:
     anchor: str
     """Its address in the report."""
     data: str
-    """What the data behind it are."""
+    """Label of the data behind it."""
 
     @property
     def paper(self) -> str:

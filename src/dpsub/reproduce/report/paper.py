@@ -32,9 +32,9 @@ OPEN_LINES = 60
 DRAWN_LINES = 100
 """The numbers behind a figure are shown if they are no more."""
 COLOURS = 64
-"""Of a picture: more are not seen, and take more room."""
+"""Number of colours of a picture: more are not seen, and take more room."""
 GROUPS = {"Table": "Tables", "Figure": "Figures", "claims": "Statements", "": "Further results"}
-"""How a title begins, or the kind of an artefact -> the part of the page in which it stands."""
+"""Beginning of a title, or kind of an artefact -> the part of the page in which it stands."""
 
 
 def content(run: FinishedRun, key: str, folder: Path) -> dict[str, Any]:

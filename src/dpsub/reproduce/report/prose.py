@@ -31,7 +31,7 @@ from dpsub.reproduce.report.cells import CellTables, LookUp, in_order
 from dpsub.reproduce.report.findings import Headline
 
 TEMPLATE = "found.md"
-"""In the folder of a paper: its page, and what the report takes from it."""
+"""File in the folder of a paper: its page, with the parts that the report takes."""
 
 
 @dataclass(frozen=True)

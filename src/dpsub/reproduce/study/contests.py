@@ -15,7 +15,7 @@ from dpsub.reproduce.study.cells import NONPRIVATE
 from dpsub.reproduce.verdicts import holm, not_real
 
 OWN_DATA = frozenset({"real", "simulated", "subsample"})
-"""Labels of data that are what a task is named after."""
+"""Labels of data that stand in for no others."""
 
 
 @dataclass(frozen=True, eq=False)

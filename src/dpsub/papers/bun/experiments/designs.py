@@ -23,7 +23,7 @@ from dpsub.sampling.allocation import exact_rate
 from dpsub.sampling.frame import Frame
 
 ALLOCATION_SHARE = 0.25
-"""Of the promise, what noisy weights N_i S_i spend before the sample is drawn."""
+"""Share of the promise that noisy weights N_i S_i spend before the sample is drawn."""
 NUMBERS = (
     "lower",
     "upper",

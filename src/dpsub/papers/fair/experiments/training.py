@@ -31,7 +31,7 @@ MEASURES = (
     "interval_width",
 )
 LEVEL = 0.95
-"""Of the bootstrap's intervals."""
+"""Level of the bootstrap's intervals."""
 
 
 @dataclass(frozen=True, eq=False)

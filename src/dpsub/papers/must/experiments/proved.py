@@ -59,7 +59,7 @@ ROUND_DOWN = 1 - 1e-12
 """Factor that keeps a quotient which floating point rounded up from counting as a larger shift."""
 
 PAIR_WIDTH = 1e-3
-"""Of the bracket of the paper's pair: absolute for epsilon, relative for delta."""
+"""Width of the bracket of the paper's pair: absolute for epsilon, relative for delta."""
 
 MOST_NOISE = 1e4
 _TAIL = 1e-15

@@ -160,7 +160,7 @@ class SubsetStatistics(Experiment):
 # Experiments 2 and 3: regression
 
 AVERAGED_ITERATIONS = 16
-"""How many of the last iterations the published RMSE averages over (as_done)."""
+"""Number of last iterations over which the published RMSE averages (as_done)."""
 
 Coefficients = Annotated[
     tuple[float, ...],
@@ -182,7 +182,7 @@ class DescentCell:
     clip: float | None
     """Largest norm of a record's gradient; None for the baseline without privacy."""
     divisor: float | None
-    """Of the sum of gradients; None for the realised batch size, as in Algorithm 2."""
+    """Divisor of the sum of gradients; None for the realised batch size, as in Algorithm 2."""
 
     @property
     def key(self) -> dict[str, Any]:

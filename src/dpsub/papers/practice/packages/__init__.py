@@ -52,7 +52,7 @@ class Package:
     versions: tuple[str, ...]
     promise: str
     tracker: str
-    """Where its maintainers take reports."""
+    """Address at which its maintainers take reports."""
     accountants: tuple[Accountant, ...]
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Erratum -> why answers are refuted, as its maintainers would be told."""

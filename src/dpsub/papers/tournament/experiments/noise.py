@@ -35,9 +35,9 @@ SECONDS = {
     "cyclic_poisson": 0.1,
     "deterministic": 0.05,
 }
-"""Of one target, on the average over a random part of the grid, for each scheme."""
+"""Seconds of one target for each scheme, on average over a random part of the grid."""
 SUBSTITUTED = {"random_allocation": 3.0, "k_of_t": 1.5, "shuffle": 0.6, "tight": 2.0}
-"""Where a record is replaced, and by the tight bound."""
+"""Seconds of one target where a record is replaced, and by the tight bound."""
 MEMORY = 500.0
 HANDS = 24  # jobs of a run
 
