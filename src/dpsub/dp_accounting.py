@@ -22,7 +22,7 @@ _RELATIONS = {
 
 
 class EventAccountant:
-    """Events of dp-accounting, and their privacy: a `PrivacyAccountant` by its methods.
+    """Accountant of dp-accounting's events: it has the methods of a `PrivacyAccountant`.
 
     `dp_accounting.calibrate_dp_mechanism(EventAccountant, ...)` calibrates with proved bounds.
 
@@ -93,8 +93,8 @@ class EventAccountant:
         return builder.build()
 
     def releases(self) -> Ledger:
-        """All releases so far, for every other question; ArgumentError if one has so little noise
-        that nothing is proved of it."""
+        """All releases so far, for every other question; ArgumentError if one has too little noise
+        for any proof."""
         if self._little is not None:
             raise self._little
         return Ledger(replace(kind, steps=steps) for kind, steps in self._steps.items())

@@ -103,11 +103,11 @@ def _not_written(path: str | Path, error: OSError) -> DataError:
 
 
 def writable(path: str | Path) -> Path:
-    """A path that a file can have: DataError where its folder does not exist, or where it is a
-    folder, a device or a pipe itself."""
+    """Return a path at which a file can be written: DataError where its folder does not exist, or
+    where it is a folder, a device or a pipe itself."""
     file = Path(path)
     _regular(file)
-    # through a link: the folder of what it points to
+    # through a link: the folder of the file that it points to
     folder = Path(os.path.realpath(file)).parent
     if not folder.is_dir():
         missing = folder if file.is_symlink() else file.parent
@@ -146,7 +146,7 @@ _STRINGS = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}]')
 
 
 def read_json(path: str | Path) -> Any:
-    """What a file of JSON holds.
+    """Return the value that a file of JSON holds.
 
     Raises
     ------
@@ -178,8 +178,8 @@ def read_json(path: str | Path) -> Any:
 
 
 def _regular(path: Path) -> os.stat_result | None:
-    """What the system says of a regular file, None where there is none; DataError where the path
-    names something else, or nothing that a file can be called."""
+    """Status of a regular file, None if there is none; DataError where the path names something
+    else, or cannot name a file."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -224,7 +224,7 @@ def locked(path: str | Path) -> Iterator[None]:
         )
     if before is not None:
         try:
-            # first: the owner could not take a lock file of one who may not write
+            # first: the owner could not take a lock file from a user who may not write
             _check_replaceable(file, before)
         except PermissionError as error:
             raise _not_written(path, error) from None
@@ -240,8 +240,8 @@ def locked(path: str | Path) -> Iterator[None]:
 
 
 _HOLDERS: dict[Path, int] = {}
-"""Files whose locks this process holds, and the threads that do: one of these that waited for
-itself would wait for ever."""
+"""Files whose locks this process holds, with the threads that hold them: a thread that waited for
+its own lock would wait for ever."""
 
 
 def _lock(file: Path, before: os.stat_result | None) -> int:

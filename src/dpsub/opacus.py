@@ -125,7 +125,8 @@ class OpacusAccountant:
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over the history of a checkpoint, also that of an accountant of Opacus.
+        """Replace the history by that of a checkpoint, which an accountant of Opacus may have
+        written.
 
         Raises
         ------
@@ -149,7 +150,7 @@ class OpacusAccountant:
 
 
 def _entry(place: int, entry: Any) -> tuple[float, float, int]:
-    """One entry of the history of a checkpoint; ArgumentError if it is none."""
+    """Return one entry of the history of a checkpoint; ArgumentError if it is not a valid entry."""
     if not isinstance(entry, (list, tuple)) or len(entry) != 3:
         raise ArgumentError(
             f"entry {place} of the history must be (noise multiplier, sample rate, steps), got "

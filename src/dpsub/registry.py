@@ -97,7 +97,7 @@ class Registry(Generic[T]):
         ]
 
     def take(self, module: ModuleType) -> list[str]:
-        """Enter the members that a module outside of the package defines; return their names.
+        """Enter the members that a module outside of the package defines, and return their names;
         PlanError if one has the name of another member."""
         taken = self._members_in(module)
         for name, member in taken:

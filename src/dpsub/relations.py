@@ -30,11 +30,11 @@ OTHER_NAMES = {
     ),
     **dict.fromkeys(("replace_special", "zeroed_out", "zeroing"), Relation.ZERO_OUT),
 }
-"""What the literature and other libraries call these relations."""
+"""Names of these relations in the literature and in other libraries."""
 
 
 def relation_named(name: Any) -> Relation:
-    """The relation of this name, or of another one of the field's, in capitals or with hyphens too.
+    """Return the relation of this name, in capitals or with hyphens too, or by another name in use.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Random streams keyed by what is computed: no result depends on cores, job order or chunking."""
+"""Random streams keyed by their purpose: no result depends on cores, job order or chunking."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""One thread a process for the libraries that compute: jobs and test workers are what runs in
-parallel.
+"""One thread a process for the numerical libraries, because jobs and test workers run in parallel.
 
 To be put into the environment before numpy is imported, which reads it once.
 """

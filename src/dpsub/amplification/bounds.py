@@ -113,7 +113,7 @@ def _by_law(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
 
 
 def _in_pairs(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
-    """The same from a profile for adding and removing."""
+    """The bound of `_by_law` from a profile for adding and removing."""
     # A substitution between samples is a removal and an addition: l becomes 2 l.
     return _by_law(bound, PairedSteps(profile), target)
 
@@ -142,7 +142,7 @@ def _theorem_14(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarra
 
 
 def _given_the_size(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
-    """The same bound, with samples of each size compared before convexity is used.
+    """The bound of `_theorem_14`, with samples of each size compared before convexity is used.
 
     The order of these two steps is ours, not the paper's.
 

@@ -128,7 +128,7 @@ def _log_mixture(log_pmf: np.ndarray, profile: Profile, order: np.ndarray) -> np
 
 
 def _log_sum(terms: np.ndarray) -> np.ndarray:
-    """log of the sum of exp(terms) over the first axis; -inf where all terms are."""
+    """Logarithm of the sum of exp(terms) over the first axis; -inf where all terms are -inf."""
     peak = terms.max(axis=0)
     safe = np.where(peak > -np.inf, peak, 0.0)
     with np.errstate(divide="ignore"):

@@ -72,7 +72,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def _proved_again(certificate: dict[str, Any], account: Any) -> str:
-    """Which ends a certificate claims; not every attack can be written into one."""
+    """The ends that a certificate claims; not every attack can be written into one."""
     claim = certificate["claim"]
     if claim["lower"] is None and account.lower > 0:
         return "the upper end alone"

@@ -84,7 +84,7 @@ def run(arguments: Namespace) -> Answer:
             f" ± {design.size_sd:.3g}" if design.size_sd else ""
         )
         numbers = (
-            # What is shown of a lower end is rounded down, of an upper end up.
+            # A lower end is rounded down, an upper end up.
             _bound(design.lower, down),
             _bound(design.upper, up),
             _bound(design.exact, up),

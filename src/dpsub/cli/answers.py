@@ -49,7 +49,7 @@ class Answer:
     status: int = 0
 
     def with_remarks(self, remarks: Sequence[str]) -> Answer:
-        """The answer with the remarks about its question, which short answers have in one line."""
+        """The answer with the remarks about its question; a short answer joins them in one line."""
         if not remarks:
             return self
         notes = [str(value) for name, value in self.lines if name == "note"]

@@ -101,7 +101,7 @@ def _entries(ledger: dpsub.Ledger) -> list[Line]:
 
 
 def _left(arguments: Namespace, ledger: dpsub.Ledger) -> Answer:
-    """How many steps of one kind the budget allows after all entries."""
+    """Largest number of steps of one kind that the budget allows after all entries."""
     if arguments.epsilon is None or arguments.delta is None:
         raise ArgumentError(
             "--left needs a budget, got none or half of one; give --epsilon and --delta"

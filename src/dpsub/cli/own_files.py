@@ -1,4 +1,4 @@
-"""Samplers, schedules and schemes from a file of the user's own: --load FILE.py."""
+"""Samplers, schedules and schemes from a file that the user has written: --load FILE.py."""
 
 from __future__ import annotations
 

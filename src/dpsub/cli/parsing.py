@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def add_effort(self, value: float = 1.0) -> None:
-        """Add how much work an answer may take, and the time limit."""
+        """Add the options for the work that an answer may take, and for the time limit."""
         self.add_argument(
             "--effort",
             type=effort,
@@ -179,7 +179,7 @@ def duration(text: str) -> float | None:
 
 
 def new_file(text: str) -> Path:
-    """The path of a file to write, in a folder that exists: asked before anything is computed."""
+    """The path of a file to write, in a folder that exists: checked before anything is computed."""
     # Imported here, as in `nearest`.
     from dpsub import files
 

@@ -82,7 +82,7 @@ def add_mechanism(parser: Parser, names: Sequence[str]) -> None:
 
 
 def add_width(parser: Parser, default: str = "half a percent of epsilon, 5 %% of delta") -> None:
-    """Add the options for how close the ends are brought, and with how much work."""
+    """Add the options for the distance of the two ends, and for the work that it may take."""
     parser.add_argument(
         "--width",
         type=number,
@@ -100,7 +100,7 @@ def add_width(parser: Parser, default: str = "half a percent of epsilon, 5 %% of
 
 
 def add_deprecated_tight(parser: Parser) -> None:
-    """Accept --tight for one more release: it asks for what is the default."""
+    """Accept --tight for one more release: it asks for the default."""
     parser.add_argument("--tight", action="store_true", help=SUPPRESS)
 
 
@@ -143,7 +143,7 @@ def add_statement(parser: Parser) -> None:
 
 
 def stated(answer: Answer, found: Any, arguments: Namespace) -> Answer:
-    """The answer; with --statement the statement of what was found in its place."""
+    """The answer; with --statement a sentence and a table to publish in its place."""
     if not arguments.statement:
         return answer
     statement = found.statement("C" if arguments.clip is None else arguments.clip)

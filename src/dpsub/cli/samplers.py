@@ -23,7 +23,7 @@ from dpsub.sampling import (
     names_of_sizes,
 )
 
-# What DP-SGD libraries call these sizes.
+# Names of these sizes in DP-SGD libraries.
 _OTHER_WORDS = {"m": ["--batch-size"], "rate": ["--sample-rate"]}
 _PURPOSES = {
     "n": "number of records",
@@ -169,7 +169,7 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
 
 
 def _is_of_batch_size(arguments: Namespace, kind: type[Sampler] | type[Schedule]) -> bool:
-    """Whether the batch size is given of a schedule whose fields are others, as the steps of a
+    """Whether a batch size is given for a schedule that has other fields, such as the steps of a
     random allocation."""
     return (
         issubclass(kind, Schedule)
@@ -187,7 +187,7 @@ def _of_batch_size(arguments: Namespace, kind: Any) -> Schedule:
         value = getattr(arguments, field.name)
         if value is None:
             continue
-        # What has no default is what follows from the sizes.
+        # Fields without a default follow from the sizes.
         if field.default is MISSING:
             raise ArgumentError(
                 f"{_option(field.name)} of {kind.name} follows from --n and --m, got both; drop one"

@@ -1,5 +1,4 @@
-"""What a data set is: its raw files, what it may be called, and the prepared file with a
-description next to it."""
+"""Data sets: their raw files, their labels, and the prepared file with a description next to it."""
 
 from __future__ import annotations
 
@@ -19,13 +18,13 @@ from dpsub.errors import DataError
 from dpsub.registry import Registry
 
 LABELS = ("real", "synthetic", "subsample", "partial", "subset")
-"""What data may be: the published file, a generated stand-in, or a named part of the published
+"""Labels of data: the published file, a generated stand-in, or a named part of the published
 file."""
 
 
 @dataclass(frozen=True)
 class Obtained:
-    """Raw files that are what they should be, or the news that a stand-in is needed."""
+    """Raw files with the right checksums, or the reason why a stand-in is needed."""
 
     paths: dict[str, Path]  # by name; empty if the label is "synthetic"
     label: str  # one of `LABELS`: what everything made from them must be called
@@ -39,8 +38,8 @@ class DataSet(ABC):
     name: ClassVar[str]  # as experiments name it
     source: ClassVar[str] = ""  # its folder and its name in data/SOURCES.csv; `name` if empty
     files: ClassVar[Mapping[str, tuple[str, ...]]]
-    """The raw files by what they make the data (a label): the original ones first, then what may
-    take their place."""
+    """The raw files by the label that they give the data: the original ones first, then their
+    substitutes."""
     suffix: ClassVar[str] = ".parquet"  # of the prepared file
 
     @abstractmethod

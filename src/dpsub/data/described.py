@@ -1,5 +1,5 @@
-"""What the importance-sampling paper says of its eight data sets: sizes, radius, mean squared
-norm."""
+"""The eight data sets of the importance-sampling paper as it describes them: sizes, radius, mean
+squared norm."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Described:
     def faults(
         self, *, n_original: int, n: int, d: int, radius: float, mean_square: float
     ) -> list[str]:
-        """Return what of a prepared data set differs from the paper's Table 1, as "rule, got
+        """Return the deviations of a prepared data set from the paper's Table 1, each as "rule, got
         value"."""
         counts = (
             ("rows before the removal of outliers", self.n_original, n_original),
@@ -70,7 +70,7 @@ EIGHT: dict[str, Described] = {
         Described("fma", "FMA", 106574, 103909, 518, "6020.23", "5838871.88"),
     )
 }
-"""In the paper's order; tests hold the numbers against those printed."""
+"""In the paper's order; tests compare the numbers with the printed ones."""
 
 
 def of(name: str) -> Described:

@@ -1,5 +1,5 @@
-"""Raw files: from a folder of the user, from ``data/raw``, by download; else a stand-in is
-announced.
+"""Raw files: from a folder of the user, from ``data/raw``, or by download; without them a stand-in
+is announced.
 
 The table ``data/SOURCES.csv`` says where each file comes from and what it must be. A file without a
 published checksum is never downloaded: one of the user's is taken, and what is made of it must be
@@ -36,13 +36,13 @@ _CHUNK = 4096  # bytes; at the slowest speed that is allowed one comes each seco
 
 
 class UnavailableError(DataError):
-    """No address gives the file now: no network, no such page, broken or stalled for good."""
+    """No address gives the file now: no network, no such page, a broken or stalled transfer."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a transfer may take before it is given up: time a window, bytes per second, attempts
-    an address."""
+    """Limits of a transfer, beyond which it is given up: seconds a window, bytes per second,
+    attempts an address."""
 
     stall: float = 10.0
     slowest: float = 4096.0
@@ -217,7 +217,8 @@ def _complete(place: Path, choices: Mapping[str, Sequence[Source]]) -> Obtained 
 
 
 def _bring(folder: Path, wanted: Sequence[Source], limits: Limits, download: bool) -> str:
-    """Download what is missing of `wanted`; return why that cannot be done, "" if it is."""
+    """Download the missing files of `wanted`; return why this is impossible, "" if it has been
+    done."""
     missing = _missing(folder, wanted)
     if not all(source.sha256 for source in wanted):
         names, urls = (
@@ -295,8 +296,8 @@ class _Transfer:
         self.received, self.found, self.unreachable = 0, "", False
 
     def run(self, url: str, folder: Path) -> None:
-        """Download; give up when too little comes, be it in the look-up of the host's name, which
-        has no time limit."""
+        """Download the file; give up when too little comes, also in the look-up of the host's name,
+        which has no time limit of its own."""
         keeper = pooch.create(
             folder,
             "",
@@ -354,7 +355,7 @@ class _Transfer:
         with response:
             status, size = response.status_code, offset if response.status_code == 206 else 0
             ranged = response.headers.get("Content-Range", "").startswith(f"bytes {offset}-")
-            # what is there is no beginning of what the server has
+            # the partial file is not a beginning of the server's file
             if status == 416 or (status == 206 and not ranged):
                 self.part.unlink()
                 raise requests.HTTPError(

@@ -1,5 +1,5 @@
-"""Gowalla check-ins in New York City, a regional part of the published file: how long each user was
-active there."""
+"""Gowalla check-ins in New York City, a regional part of the published file: days that each user
+was active there."""
 
 from __future__ import annotations
 

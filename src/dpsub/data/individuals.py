@@ -63,8 +63,8 @@ def write(
 
 
 def load(path: Path) -> Individuals:
-    """Return the prepared values and what is known of them; DataError if the files are not what
-    :func:`write` wrote."""
+    """Return the prepared values and the facts of their description; DataError if the files are not
+    what :func:`write` wrote."""
     table, facts = stored.read_table(path, label=str, events=int, attributes=int)
     return Individuals(table[VALUE].to_numpy(dtype=float), **facts)
 

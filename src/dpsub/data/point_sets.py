@@ -47,7 +47,7 @@ class Centred:
 
 @dataclass(frozen=True, eq=False)
 class PointSet:
-    """Centred rows of one data set; radius and mean square are what Table 1 of the paper states."""
+    """Centred rows of one data set; radius and mean square are those of Table 1 of the paper."""
 
     name: str
     label: str  # what it must be called: "real", "synthetic", "subsample" or "partial"
@@ -214,7 +214,8 @@ def stand_in(name: str, rows: int) -> PointSet:
 
 
 def twin(paper: Described, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return points that resemble a data set in what the privacy accounting and the cost see of it.
+    """Return points that resemble a data set in the quantities on which privacy accounting and cost
+    depend.
 
     A Gaussian mixture with heavy-tailed cluster sizes and a falling spectrum; then norms are raised
     to a power and scaled, direction by direction, until largest norm and mean squared norm around

@@ -76,7 +76,8 @@ def hockey_stick(first: ArrayLike, second: ArrayLike, alpha: ArrayLike) -> np.nd
 
 
 def positive_part(first: np.ndarray, second: np.ndarray, alpha: ArrayLike) -> np.ndarray:
-    """Return the same sum without checks, for any alpha >= 0 and any nonnegative measures."""
+    """Return the sum of `hockey_stick` without checks, for any alpha >= 0 and any nonnegative
+    measures."""
     return np.maximum(first - np.asarray(alpha)[..., np.newaxis] * second, 0.0).sum(axis=-1)
 
 

@@ -1,5 +1,5 @@
-"""The loss of a mixture (1 - q) P + q Q against P, where that of Q against P is x: what a sample
-makes of a loss."""
+"""The loss of a mixture (1 - q) P + q Q against P, where the loss of Q against P is x: the effect
+of a sample on a loss."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class LloydCalibration:
 
     @property
     def feasible(self) -> bool:
-        """Whether the size can be attained at this target.
+        """Whether the expected size can be attained at this target.
 
         If not, there are neither noise nor probabilities.
         """
@@ -183,7 +183,7 @@ class LloydCalibration:
 
 
 def _norms_in_ball(norms: ArrayLike, facts: DataFacts) -> np.ndarray:
-    """Return norms, else raise ArgumentError if one exceeds the radius."""
+    """Return the norms, or raise ArgumentError if one exceeds the radius."""
     z = nonnegative("norms", norms)
     # The guarantee is about records in the ball; a norm above the radius by a rounding is in it.
     if z.size and float(z.max()) > facts.radius * (1 + 1e-9):

@@ -80,7 +80,8 @@ def norm_noise(
 def _norm_noise(
     shape: tuple[int, ...], beta: float, rng: np.random.Generator, p: float, law: str
 ) -> np.ndarray:
-    """Draw as `norm_noise`, whose arguments a plan has checked once for all of its rounds."""
+    """Draw as `norm_noise`, without its checks: a plan has checked the arguments once for all of
+    its rounds."""
     if p == 2:
         u = rng.standard_normal(shape)
     elif p == math.inf:

@@ -1,5 +1,5 @@
-"""Inclusion probabilities of the samplers that are compared, the Poisson importance sampler, and
-weighted sums.
+"""Inclusion probabilities of the compared samplers, the Poisson importance sampler, and weighted
+sums.
 
 Rates are inclusion probabilities, one a record. The weighted sum with Laplace noise is the simplest
 weighted mechanism: its losses are linear in the weights, and its mean squared error is known

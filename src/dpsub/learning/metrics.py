@@ -1,4 +1,5 @@
-"""How well a linear predictor tells two classes apart."""
+"""Measures of linear predictors of two classes: rates of the confusion table, log loss, area under
+the curve."""
 
 from __future__ import annotations
 

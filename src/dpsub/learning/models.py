@@ -40,16 +40,17 @@ class Model(abc.ABC):
     @property
     @abc.abstractmethod
     def n_parameters(self) -> int:
-        """Numbers of one run's parameters, p."""
+        """Number p of parameters of one run."""
 
     @property
     @abc.abstractmethod
     def width(self) -> int:
-        """Numbers that one run's `backward` needs for a record, about: what chunks are cut by."""
+        """Approximate number of array entries that `backward` needs for one record of one run; it
+        sets the size of portions."""
 
     @abc.abstractmethod
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
-        """Return the layers of the gradients; each has a * c parameters, one layer after the other.
+        """Return the layers of the gradients, one after the other; each has a * c parameters.
 
         Parameters
         ----------
@@ -62,8 +63,8 @@ class Model(abc.ABC):
         """Return each record's loss, shape (..., K, B), for arguments as in `backward`."""
 
     def hits(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return which records are classified rightly, shape (..., K, B); NaN if the model has no
-        classes."""
+        """Return a mask of the correctly classified records, shape (..., K, B); NaN if the model
+        has no classes."""
         # NaN and not 0: a table leaves the column out.
         return np.full((*parameters.shape[:-1], x.shape[-2]), np.nan)
 

@@ -53,7 +53,8 @@ class LaplaceProfile(AdditiveNoiseProfile):
         return root.reshape(target.shape)[()]
 
     def log_moment(self, order: float) -> float:
-        """Return the logarithm of the sum below, with a = s + 1.
+        """Return log E exp(s L) for s = `order` >= 0: the logarithm of the sum below, with a = s +
+        1.
 
         a / (2a - 1) exp((a - 1) theta) + (a - 1) / (2a - 1) exp(-a theta)
         """

@@ -50,7 +50,7 @@ class RecyclingAdvice:
 
     @property
     def as_good(self) -> bool:
-        """Whether plain noise is as good: a relative gain in acceptance below 0.1 % is no use."""
+        """Whether plain noise is as good: the relative gain in acceptance is below 0.1 %."""
         return self.gain <= 1e-3 * self.plain.acceptance
 
     @property
@@ -96,6 +96,6 @@ def advise(
         claimed = paper.algorithm2_composed(*budget)
     except NumericalError as error:
         return RecyclingAdvice(plain, None, optimum, None, highest, str(error), complete)
-    # What the paper's parameters really have, whatever its theorems say.
+    # The exact delta of the paper's parameters, whatever its theorems say.
     paper_delta = account(claimed.law, steps, epsilon=plain.epsilon).upper
     return RecyclingAdvice(plain, claimed, optimum, paper_delta, highest, complete=complete)

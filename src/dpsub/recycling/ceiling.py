@@ -51,7 +51,7 @@ def staircase(epsilon: float, bound: float, sensitivity: float) -> float:
 
 
 def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> Ceiling:
-    """Bound the acceptance of symmetric unimodal noise with the privacy (epsilon, delta).
+    """Bounds on the acceptance of symmetric unimodal noise with the privacy (epsilon, delta).
 
     A ratio of bound to sensitivity without a small denominator is rounded up, which only raises
     the upper end. It is 1 where the program would be too large or its coefficients too far apart.

@@ -272,7 +272,7 @@ def best_recycler(
     """The kernel and rate with the largest acceptance that keep the budget.
 
     This is brdp, Algorithm 2, with exact accounting, without the restriction epsilon_y <= epsilon,
-    and for the budget (epsilon, delta) of `steps` releases together. Of several releases it is the
+    and for the budget (epsilon, delta) of `steps` releases together. For several releases it is the
     best one that was proved within the budget of work.
     """
     order, target = checked_budget(epsilon, delta)

@@ -135,7 +135,7 @@ def _lowered(divergence: HockeyStickPieces, log_orders: np.ndarray, infinity: fl
 
 
 def _slope_changes(slopes: np.ndarray) -> np.ndarray:
-    """By how much the slope changes at each order but the first, rounded down."""
+    """Change of the slope at each order but the first, rounded down."""
     following = np.append(slopes[1:], 0.0)
     return np.maximum(slopes - following - 4 * EPS * slopes, 0.0)
 

@@ -1,4 +1,4 @@
-"""Hockey-stick divergences of recycled noise from itself shifted, with a bound on their rounding.
+"""Hockey-stick divergences between recycled noise and its shift, with a bound on their rounding.
 
 The ends of I = [lower, upper] and of I + D cut the line into at most five intervals. On each of
 them {loss > epsilon} is one interval from the left end to h (docs/recycling.md, section 2). With
@@ -100,7 +100,7 @@ def hockey_stick(
     sensitivity: float,
     epsilon: ArrayLike,
 ) -> HockeyStickPieces:
-    """Hockey-stick divergence of recycled noise from itself shifted up by `sensitivity`.
+    """Hockey-stick divergence of recycled noise from the same noise shifted up by `sensitivity`.
 
     The divergence from the noise shifted down is that of the mirrored bounds.
 
@@ -183,7 +183,8 @@ def _hidden_mass(
     jump: np.ndarray,
     sensitivity: float,
 ) -> np.ndarray:
-    """log of the most that rounding the threshold can hide in each interval; mostly -inf.
+    """Logarithm of the most mass that rounding the threshold can hide in each interval; mostly
+    -inf.
 
     Where the loss is within a rounding of epsilon on a large part of the interval, that part may be
     missing from the set. It contributes at most its mass under the first law times the distance of

@@ -18,8 +18,8 @@ EPS = float(np.finfo(float).eps)
 
 
 class _Masses(NamedTuple):
-    """log P(low < N <= high), and what it comes from: how far the ends of the intervals are from 0,
-    the log-tails there, and which intervals are around 0."""
+    """log P(low < N <= high), and its ingredients: the distances of the intervals' ends from 0, the
+    log-tails there, and which intervals are around 0."""
 
     inner: np.ndarray
     outer: np.ndarray

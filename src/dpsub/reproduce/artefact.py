@@ -1,4 +1,4 @@
-"""What a numbered table or figure is: records in, values and drawings out; nothing heavy is
+"""Numbered tables and figures: each makes values and drawings from records; nothing heavy is
 computed here."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     """Return the values of an artefact: key fields as they come up, each as `key_text` writes it,
     then `VALUE_COLUMNS`.
 
-    What a row does not give is NaN, or "" for a text.
+    Columns that a row does not give are NaN, or "" for a text.
     """
     rows = list(rows)
     keys = list(dict.fromkeys(name for row in rows for name in row if name not in VALUE_COLUMNS))
@@ -71,7 +71,7 @@ class Artefact:
     name: ClassVar[str]
     """Name within the paper ("table1"); the registry knows it as "demo/table1"."""
     kind: ClassVar[str]
-    """What `build` writes: "table", "figure" or "claims"."""
+    """Kind of the files that `build` writes: "table", "figure" or "claims"."""
     title: ClassVar[str]
     """Its heading in the report, as the paper numbers it: "Table 8. Experiment 3: logistic
     regression on Adult"."""
@@ -85,18 +85,19 @@ class Artefact:
     """Names of the key fields that tell its values apart, as they follow each other in its
     tables."""
     settings: ClassVar[Mapping[tuple[str, ...], str]] = {}
-    """What the paper fixed and prints: (value of each key, then the column) -> place in the
-    configuration, such as "composition.table8.n_compositions"; compared with the configured setting
-    itself."""
+    """Settings that the paper fixes and prints: (value of each key, then the column) -> place in
+    the configuration, such as "composition.table8.n_compositions"; compared with the configured
+    setting itself."""
     setting_variants: ClassVar[Mapping[tuple[str, ...], tuple[str, ...]]] = {}
     """Variants under which such a setting stands, where that is not `stated` alone."""
     layout: ClassVar[Layout] = Layout()
-    """Where each value stands in the printed table."""
+    """Placement of the values in the printed table."""
     statements: ClassVar[tuple[str, ...]] = ()
-    """How the identifiers of the paper's statements about it begin (`"table8_"`): they are judged
-    with it."""
+    """Beginnings of the identifiers of the paper's statements about it (`"table8_"`), which are
+    judged with it."""
     attacks: ClassVar[Mapping[str, str]] = {}
-    """Quantity printed as an upper bound -> the one whose rigorous number an attack attains."""
+    """Quantity printed as an upper bound -> the quantity whose rigorous number an attack
+    attains."""
 
     def __init_subclass__(cls) -> None:
         # An artefact belongs to the folder in which it stands: no class says it twice.
@@ -109,8 +110,8 @@ class Artefact:
         return f"{self.paper}/{self.name}"
 
     def rows(self, records: Records) -> list[dict[str, Any]]:
-        """Return rows of key fields, `column`, `variant`, `value` and what else `VALUE_COLUMNS`
-        names."""
+        """Return rows of key fields, `column`, `variant`, `value` and other columns of
+        `VALUE_COLUMNS`."""
         return []
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -124,19 +125,20 @@ class Artefact:
         return ()
 
     def quotes(self) -> Sequence[Quote]:
-        """Return which printed numbers of other artefacts stand in this table."""
+        """Return the printed numbers of other artefacts that stand in this table."""
         return ()
 
     def declared(self) -> Iterable[tuple[str, ...]]:
-        """Return what must be printed, as (value of each key, column): by default the settings."""
+        """Return the places at which a number must be printed, as (value of each key, column): by
+        default the settings."""
         return self.settings
 
     def number_kind(self, column: str, variant: str) -> str:
-        """Return what the numbers of a quantity are, a key of `dpsub.reproduce.labels.KINDS`, "" if
-        not of privacy.
+        """Return the kind of a quantity's numbers, a key of `dpsub.reproduce.labels.KINDS`; "" if
+        it is no privacy number.
 
-        By default their names decide; an artefact whose names say less, or something else, says it
-        here.
+        By default the names of quantities decide; an artefact overrides this where they say less,
+        or something else.
         """
         return number_kind(column, variant)
 
@@ -155,8 +157,8 @@ class Artefact:
     def needed(
         self, records: Records, experiment: str, *, variants: Iterable[str] = ()
     ) -> pd.DataFrame:
-        """Return the records of `experiment`, of `variants` where given; that there are none is an
-        error."""
+        """Return the records of `experiment`, of `variants` where given; an error if there are
+        none."""
         if experiment not in records or records[experiment].empty:
             have = ", ".join(sorted(records)) or "none"
             raise DataError(
@@ -186,7 +188,7 @@ class Artefact:
 
 @dataclass(frozen=True)
 class OutputDirs:
-    """Where files go: folders of tables, figures, comparisons, and of what depends on the clock, by
+    """Output folders: tables, figures, comparisons, and files that depend on the clock, by
     paper."""
 
     tables: Path
@@ -243,7 +245,7 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
                 f"{artefact.identifier}"
             )
         frame = numbers.reindex(columns=columns, fill_value="")
-    # What is declared and not printed would never be compared, and nobody would notice.
+    # A declared number that is not printed would never be compared, and nobody would notice.
     known = set(frame[[*artefact.keys, "column"]].itertuples(index=False, name=None))
     for declared_cell in artefact.declared():
         if declared_cell not in known:
@@ -338,7 +340,7 @@ def build(
 
 
 def annotated(artefact: Artefact, cells: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
-    """Return cells of a table with what decides how they are shown.
+    """Return the cells of a table with the columns that decide how they are shown.
 
     Added are the `printed_kind`, whether an attack has `refuted` the printed bound, and for each
     variant `<variant>_side`, the side on which a number bounds the privacy loss, and
@@ -359,7 +361,7 @@ def annotated(artefact: Artefact, cells: pd.DataFrame, printed: pd.DataFrame) ->
 
 
 def refuted(artefact: Artefact, cells: pd.DataFrame) -> list[bool]:
-    """Return of each cell whether its printed upper bound is below what an attack attains."""
+    """Return for each cell whether an attack exceeds its printed upper bound."""
     if "rigorous" not in cells:
         return [False] * len(cells)
     keys = [name for name in artefact.keys if name in cells]

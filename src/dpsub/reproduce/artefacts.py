@@ -1,4 +1,4 @@
-"""Tables, figures and claims of the papers: what people see, made from records."""
+"""Registry of the tables, figures and claims of the papers."""
 
 from __future__ import annotations
 

@@ -34,13 +34,13 @@ EQUAL = 1e-9  # relative: two formulas of one number, evaluated in different way
 
 
 class MissingRecordsError(Exception):
-    """The records of this run lack what a claim is about; the message is the reason."""
+    """The records that a claim is about are missing from this run; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Whether a statement holds (or the number asked for), what says so, and the range of what was
-    looked at."""
+    """Answer of a criterion: whether the statement holds (or the number asked for), a note of the
+    evidence, and the range of the numbers."""
 
     holds: bool | float
     note: str = ""
@@ -49,7 +49,7 @@ class Finding:
 
 
 def truth(proved: Iterable[bool], refuted: Iterable[bool], note: str) -> Finding:
-    """Return what is true of a statement about privacy: 1 proved, 0 refuted, NaN open.
+    """Return the truth of a statement about privacy: 1 proved, 0 refuted, NaN open.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ Ask = Callable[[Frames], Answer]
 
 
 def of_variant(records: Frames, experiment: str, variant: str) -> pd.DataFrame:
-    """Return the records of an experiment in one variant; none is a `MissingRecordsError`."""
+    """Return the records of an experiment in one variant; MissingRecordsError if there are none."""
     frame = records.get(experiment, pd.DataFrame({"variant": []}))
     frame = frame[frame["variant"] == variant]
     if frame.empty:
@@ -183,7 +183,7 @@ class Listed(pd.Series):
 
 @dataclass(frozen=True)
 class Criterion:
-    """What decides a claim for the records of one variant, and which numbers it reads."""
+    """Decision of a claim by the records of one variant, with the numbers that it reads."""
 
     ask: Ask
     numbers: tuple[Numbers, ...]
@@ -196,13 +196,13 @@ P = ParamSpec("P")
 
 
 def _criterion(ask: Callable[Concatenate[Frames, P], Answer]) -> Callable[P, Criterion]:
-    """Make a function of records and declarations one of the declarations alone, which gives the
-    criterion."""
+    """Turn a function of records and declarations into a function of the declarations alone, which
+    returns the criterion."""
 
     @wraps(ask)
     def declared(*args: P.args, **named: P.kwargs) -> Criterion:
         given = (*args, *named.values())
-        # what a criterion reads is known without records, so that a plan can check its columns
+        # the columns of a criterion are known without records, so that a plan can check them
         numbers = [value for value in given if isinstance(value, Numbers)]
         for criterion in given:
             if isinstance(criterion, Criterion):
@@ -402,23 +402,23 @@ class Claim:
     claim: str
     """Its identifier among the printed claims."""
     place: str
-    """Where it stands in the paper ("Section 4.2.1")."""
+    """Place in the paper ("Section 4.2.1")."""
     ask: Ask
-    """What decides it, a `Criterion` or a function; it gives a `Finding`, or the number that the
+    """Its criterion, a `Criterion` or a function; it returns a `Finding`, or the number that the
     text prints."""
     experiments: tuple[str, ...] = ()
-    """Experiments whose records a plain function is put to, one variant at a time; a `Criterion`
-    knows them."""
+    """Experiments whose records a plain function takes, one variant at a time; a `Criterion` knows
+    its own."""
     column: str = "holds"
     """Name of the quantity where the paper prints a number."""
     shared: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Further records, always of the same variant: name -> (experiment, variant)."""
     variants: tuple[str, ...] = PAPERS
-    """Variants that are asked, where the records have them."""
+    """Variants for which it is decided, where the records have them."""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Experiments of the variant that is asked."""
+        """Experiments whose records of the given variant are read."""
         if self.experiments or not isinstance(self.ask, Criterion):
             return self.experiments
         return tuple(
@@ -469,7 +469,7 @@ class Claim:
 
 
 def with_truth(*claims: Claim) -> tuple[Claim, ...]:
-    """Return statements about privacy that are put to exact losses, each with its rigorous side.
+    """Return statements about privacy, judged by exact losses, each with its rigorous side.
 
     The criterion is the same: where the printed formula keeps to the exact losses it is proved,
     else refuted. So its tolerance must exceed what is unknown of them.
@@ -490,7 +490,7 @@ def with_truth(*claims: Claim) -> tuple[Claim, ...]:
 
 @dataclass(frozen=True)
 class Setting:
-    """What the paper fixed, next to the setting that this run used.
+    """A setting that the paper fixes, next to the setting of this run.
 
     `path` is the experiment, then names of nested settings or positions in lists:
     "composition.figure_s2.n_compositions.0".

@@ -1,5 +1,5 @@
-"""The configuration of a run: YAML files merged, and checked against the settings of all
-experiments that are there."""
+"""The configuration of a run: YAML files merged, and checked against the settings of all registered
+experiments."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
     # Checked before the experiments: which of them are there depends on `papers` and `size`.
     head = conform(_head(), config)
     if head.size == "smoke":
-        # what the user says stands over the small sizes, as it does over the published ones
+        # the user's settings override the small sizes, as they do the published ones
         head = conform(_head(), merge(_smallest(asked(head.papers, smoke=True)), config))
     own, shared = head.experiments, plain(head.shared)
     made = asked(head.papers, smoke=head.size == "smoke")
@@ -112,8 +112,8 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _smallest(keys: Iterable[str]) -> dict[str, Any]:
-    """Return `shared` and `experiments` as the `smoke.yaml` of papers say, each of them about its
-    own paper.
+    """Return `shared` and `experiments` of the files `smoke.yaml` of all papers, each about its own
+    paper.
 
     Raises
     ------
@@ -163,8 +163,8 @@ def check_results_dir(folder: str) -> None:
 
 
 def of_experiment(config: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the settings of one experiment without those that only say how much of it is computed
-    where."""
+    """Return the settings of one experiment without those that only say how much of it is computed,
+    and where."""
     settings = config["experiments"][name]
     return {key: value for key, value in settings.items() if key not in WHERE_ONLY}
 
@@ -183,15 +183,15 @@ def groups(paper: str) -> dict[str, type[Group]]:
         return {}
     kinds = dict[str, type[Group]]()
     for kind in vars(importlib.import_module(name)).values():
-        # what the module imports is another's
+        # imported classes belong to another module
         if isinstance(kind, type) and issubclass(kind, Group) and kind.__module__ == name:
             kinds[kind.key()] = kind
     return kinds
 
 
 def _shared(model: type[BaseModel], said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is `said` of groups as settings of `model`, which inherits them, or whose parts
-    do."""
+    """Return the given values `said` of groups as settings of `model`, which inherits the groups,
+    or whose parts do."""
     merged: dict[str, Any] = {}
     # From the base to the class itself, so that a nearer group overrides one further away.
     for kind in reversed(model.__mro__):

@@ -1,5 +1,5 @@
 """A run as an RO-Crate 1.1, for archives: the files of its results folder, the workflow that made
-them, and from what."""
+them, and its data sets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How numbers are written: as many digits as their error allows, one form a column, powers of ten
-as powers of ten."""
+"""Numbers as text: as many digits as their error allows, one form a column, powers of ten as powers
+of ten."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def written(
     upper: float = math.nan,
     side: str = "",
 ) -> str:
-    """Return a number as text, "value ± error [lower, upper]" without what is not given; "" for
-    NaN.
+    """Return a number as text, "value ± error [lower, upper]" without the parts that are not given;
+    "" for NaN.
 
     The standard error has two significant digits and the value ends where it ends. With an interval
     alone, the last digit is between a thirtieth and a third of its width. Otherwise the value has
@@ -122,7 +122,7 @@ def form_of(templates: Iterable[str], values: Iterable[float]) -> str:
 
 
 def _first(value: float, digits: int) -> int:
-    """Return the place of the first digit of a number that is rounded to so many."""
+    """Return the place of the first digit of a number that is rounded to so many digits."""
     return int(f"{value:.{digits - 1}e}".partition("e")[2])
 
 

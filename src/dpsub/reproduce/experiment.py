@@ -1,4 +1,4 @@
-"""What an experiment is: typed settings, declared columns, cells, and records of replicates."""
+"""Experiments: typed settings, declared columns, cells, and records of replicates."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from dpsub.reproduce.settings import ExperimentSettings
 from dpsub.streams import Streams
 
 Stage = Literal["simulate", "train", "account"]
-"""What the records of an experiment come from: draws of samples, data or noise; models that are
-trained on samples; privacy that is computed, without either."""
+"""Kind of the records of an experiment: draws of samples, data or noise; models that are trained on
+samples; privacy that is computed, without either."""
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
@@ -48,7 +48,7 @@ def with_first_stages(samplers: Iterable[str], b: Sequence[int]) -> list[tuple[s
 
 @dataclass(frozen=True)
 class Run:
-    """What of an experiment is to be computed, and from what.
+    """The part of an experiment to compute, and its inputs.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a cell is expected to cost on one core.
+    """Expected cost of a cell on one core.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class StatedComparison:
-    """How an experiment ranks samplers at one stated epsilon' a query.
+    """Ranking of samplers by an experiment at one stated epsilon' a query.
 
     Studies at one proved privacy show this order next to theirs.
 
@@ -206,8 +206,8 @@ class Experiment(abc.ABC):
         return int(getattr(settings, "replicates", 1))
 
     def records_a_replicate(self, settings: Any) -> int:
-        """Return the number of records of each replicate of a cell, by which a sweep is
-        measured."""
+        """Return the number of records of each replicate of a cell, which measures the progress of
+        a sweep."""
         return 1
 
     def cells(self, settings: Any) -> Iterator[Any]:
@@ -220,8 +220,8 @@ class Experiment(abc.ABC):
             yield settings.model_copy(update=narrowed)
 
     def cost(self, settings: Any) -> Cost:
-        """Return the expected cost of a cell; a sweep corrects it by what its finished jobs have
-        taken."""
+        """Return the expected cost of a cell; a sweep corrects it by the time of its finished
+        jobs."""
         # A guess that lets a sweep begin; the pace of finished jobs takes its place.
         return Cost(setup=1.0, replicate=1.0, memory=300.0)
 

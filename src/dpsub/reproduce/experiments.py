@@ -1,4 +1,5 @@
-"""Experiments: what the papers computed, each in the variants in which it can be read."""
+"""Registry of the experiments of the papers, each in the variants in which its paper can be
+read."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ REGISTRY: Registry[Experiment] = Registry(
 def comparisons() -> dict[str, StatedComparison]:
     """Return the comparisons of samplers at one stated epsilon' a query, by experiment.
 
-    Which these are depends on the papers that are there: a study that reads them names none.
+    They depend on the papers that are there: a study that reads them names none.
     """
     members = REGISTRY.members().items()
     return {name: kind.compares for name, kind in members if kind.compares}

@@ -1,4 +1,5 @@
-"""What a script of the workflow has around it: a log, and one sentence when something is wrong."""
+"""Surroundings of a script of the workflow: a log, and one sentence about an error that the user
+can mend."""
 
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ from dpsub.errors import DataError, DpsubError
 
 @contextlib.contextmanager
 def in_one_sentence() -> Iterator[None]:
-    """End the program with one sentence on an error that the user can do something about."""
+    """End the program with one sentence on an error that the user can mend."""
     try:
         yield
     except DpsubError as problem:
         sys.exit(f"error: {problem}")
-    # What a user can mend ends in a sentence; everything else is a fault and keeps its traceback.
+    # An error that the user can mend ends in a sentence; every other one is a fault and keeps its
+    # traceback.
     except MemoryError:
         sys.exit(
             "error: there must be enough memory for this job, got too little; lower the sizes "
@@ -36,7 +38,7 @@ def in_one_sentence() -> Iterator[None]:
 # Snakemake shows a failed job's log file, not what it printed: everything must stand there.
 @contextlib.contextmanager
 def logged(path: str) -> Iterator[None]:
-    """Send what is printed, and what went wrong, to the log at `path`."""
+    """Send the output and the errors of the program to the log at `path`."""
     with (
         # Line by line: the log of a job that is killed ends where the job did.
         open(path, "w", encoding="utf-8", buffering=1) as log,
@@ -66,8 +68,8 @@ def label_of(prepared: Path) -> str:
 
 
 def failures(results: Path, since: float) -> str:
-    """Return what jobs that have failed since a time say in their logs: the sentence, or the end of
-    a traceback."""
+    """Return the errors in the logs of jobs that have failed since a time: the sentence, or the end
+    of a traceback."""
     ends = []
     for path in sorted((results / "logs").rglob("*.log")):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

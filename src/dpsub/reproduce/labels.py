@@ -1,4 +1,4 @@
-"""How names are shown: plain, in Markdown and in LaTeX; kinds of privacy numbers."""
+"""Display names: plain, in Markdown and in LaTeX; kinds of privacy numbers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ LOOKS = {
         "linestyle": (0, (2, 1, 2, 1, 5, 1)),
     },
 }
-"""Of the baseline and of schemes that are no sampler or schedule of one kind, as keyword arguments
-of ``Axes.plot``."""
+"""Styles of the baseline and of schemes that are no sampler or schedule of one kind, as keyword
+arguments of ``Axes.plot``."""
 QUANTITIES = {
     "epsilon": "ε",
     "delta": "δ",
@@ -71,18 +71,17 @@ WORDS = {
 
 
 class Labels:
-    """How names are shown that only one paper uses: a paper has a subclass in its `labels.py`,
-    under its key. What two papers or the library use stands in `QUANTITIES`, `WORDS` and
-    `LOOKS`."""
+    """Display names that only one paper uses: a paper has a subclass in its `labels.py`, under its
+    key. Names that two papers or the library use stand in `QUANTITIES`, `WORDS` and `LOOKS`."""
 
     name: ClassVar[str]
     quantities: ClassVar[Mapping[str, str]] = {}
-    """Of columns."""
+    """Names of columns."""
     words: ClassVar[Mapping[str, str]] = {}
-    """Of values in keys and records, and of claims that print no sentence, where their place in the
-    paper alone does not tell them apart."""
+    """Names of values in keys and records, and of claims that print no sentence, where their place
+    in the paper alone does not tell them apart."""
     samplers: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Label, colour, marker and dashes, as in `LOOKS`, of what stands next to samplers in
+    """Label, colour, marker and dashes, as in `LOOKS`, of names that stand next to samplers in
     records."""
 
 
@@ -142,7 +141,7 @@ _PLACE = {
     "R": "Remark",
     "(": "Equation",
 }
-"""Where a statement stands in its paper, as keys abbreviate it."""
+"""Abbreviated place of a statement in its paper -> the word for it."""
 _PLACES = re.compile(r"^([TPAR(])(\d+(?:\.\d+)?)\)?")
 # Words of prose and of claims, which are written without symbols.
 _GREEK = {
@@ -189,19 +188,19 @@ _FORMULAS = re.compile(
 
 @cache
 def quantities() -> dict[str, str]:
-    """Return how quantities are shown, those of all papers."""
+    """Return the display names of the quantities of all papers."""
     return _of_all(QUANTITIES, "quantities")
 
 
 @cache
 def words() -> dict[str, str]:
-    """Return how values and claims are shown, those of all papers."""
+    """Return the display names of values and claims of all papers."""
     return _of_all(WORDS, "words")
 
 
 @cache
 def looks() -> dict[str, dict[str, Any]]:
-    """Return how that is shown which stands next to samplers in records, that of all papers."""
+    """Return the styles of names that stand next to samplers in the records of all papers."""
     return _of_all(LOOKS, "samplers")
 
 
@@ -212,7 +211,8 @@ def _named() -> dict[str, str]:
 
 
 def _of_all(shared: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Return what is shared and what papers add. PlanError if a name is shown in two ways."""
+    """Return the shared names with those of all papers; PlanError if a name is shown in two
+    ways."""
     shown = dict(shared)
     for paper, labels in REGISTRY.members().items():
         for name, label in getattr(labels, kind).items():
@@ -283,7 +283,7 @@ def _math(text: str) -> str:
 
 
 def display(field: str, value: str, *, latex: bool = False, plain: bool = False) -> str:
-    """Return how the value of a field of a row key is shown: escaped for Markdown or LaTeX, or as
+    """Return the value of a field of a row key as it is shown: escaped for Markdown or LaTeX, or as
     plain text."""
     escape = str if plain else escape_latex if latex else escape_markdown
     if value == "":
@@ -328,8 +328,8 @@ KINDS = {
     "lower": "attained by an attack: the privacy loss is at least this",
     "paper": "what the paper's formula gives, no guarantee",
 }
-"""What a privacy number is."""
-# last word of a quantity's name -> what the number is where it is rigorous
+"""Kinds of privacy numbers, with their meanings."""
+# last word of a quantity's name -> the kind of its number where it is rigorous
 _ENDS = {
     "lower": "lower",
     "refuted": "lower",
@@ -346,7 +346,7 @@ _ENDS = {
 
 
 def number_kind(column: str, variant: str) -> str:
-    """Return what the numbers of a quantity are, by its name: a key of `KINDS`, "" if they are no
+    """Return the kind of a quantity's numbers by its name: a key of `KINDS`, "" if they are no
     privacy numbers.
 
     Privacy numbers are those whose name begins with epsilon or delta, and those whose last word

@@ -1,5 +1,5 @@
-"""Tables as they are shown: a row a cell, where the paper puts it, and as Markdown and LaTeX,
-printed above ours."""
+"""Tables for readers: the placement of cells as in the paper, in Markdown and LaTeX, printed
+numbers above ours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dpsub.reproduce.verdicts import AS_DONE, FAILING, VARIANTS, overall_by_cell
 EXTRAS = ("standard_error", "lower", "upper")
 PRINTED = "printed"
 SOURCES = {PRINTED: PRINTED, **VARIANT_LABELS}
-"""What stands in the lines of a table, one above the other, and how it is called."""
+"""Lines of a table, one above the other, with their names."""
 YES_OR_NO = {1.0: "yes", 0.0: "no"}
 SIGNS = {"refuted": "✗", "differs": "≠", "as_done": "≈", "stand_in": "†"}
 LEGENDS = {
@@ -112,14 +112,14 @@ class Layout:
     first: tuple[str, ...] = ()
     """Quantities whose columns stand first; the others follow as they come."""
     apart: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Title -> quantities that stand in a block of their own, in this order; what none of them
-    names stands in the last block."""
+    """Title -> quantities that stand in a block of their own, in this order; the last block has all
+    other quantities."""
 
 
 Cell = Mapping[str, Any]
 Labels = tuple[str, ...]
 Write = Callable[[Cell, str], Any]
-"""Gives what stands for a cell and a source (`SOURCES`); nothing is false."""
+"""Returns the entry for a cell and a source (`SOURCES`); a false value stands for none."""
 
 
 class Row(NamedTuple):
@@ -228,7 +228,8 @@ def _parts(layout: Layout, heads: Iterable[Labels]) -> list[tuple[str, list[Labe
 
 
 def number(cell: Cell, variant: str) -> str:
-    """Return our number with what is known of its error, "yes" or "no" where it answers a claim."""
+    """Return our number with its error as far as it is known, "yes" or "no" where it answers a
+    claim."""
     value, error, lower, upper = (
         float(cell.get(name, "nan"))
         for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))
@@ -253,14 +254,14 @@ def mark(cell: Cell, variant: str) -> str:
         return "refuted" if cell.get("refuted") and not stand_ins(cell) else ""
     if cell.get(f"{variant}_data"):
         return "stand_in"
-    # What agrees only as done differs as stated: each variant has its own sign.
+    # A number that agrees only as done differs as stated: each variant has its own sign.
     if variant == "stated" and (verdict in FAILING or verdict.endswith(AS_DONE)):
         return "differs"
     return "as_done" if variant == "as_done" and verdict.endswith(AS_DONE) else ""
 
 
 def legend(table: pd.DataFrame) -> str:
-    """Return what the signs in a table mean, "" if none stands there."""
+    """Return the meaning of the signs in a table, "" if none stands there."""
     cells = cells_of(table)
     marks = {mark(cell, variant) for cell in cells for variant in VARIANTS if number(cell, variant)}
     marks |= {mark(cell, PRINTED) for cell in cells}

@@ -1,4 +1,4 @@
-"""What a run has made, in a few lines for the terminal."""
+"""The outcome of a run in a few lines for the terminal."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dpsub.reproduce.report.numbers import cell_verdicts
 
 
 def summary(plan: Plan, targets: Collection[str] = ()) -> str:
-    """Return what a finished run of `plan` has made, of its `targets` if some were named."""
+    """Return the summary of a finished run of `plan`, of its `targets` if some were named."""
     made = [product for name, product in plan.targets.items() if name in targets]
-    # Who asks for single tables wants to know where they are.
+    # A user who asks for single tables wants to know where they are.
     if not {*targets} <= {"all", "default"}:
         pages = [product.files.get("md") or product.files["png"] for product in made]
         return "\n".join(f"made {page}" for page in pages)

@@ -20,7 +20,7 @@ from dpsub.reproduce.experiment import Cost
 from dpsub.streams import canonical
 
 BASE_SECONDS = 3.0
-"""What a job spends on starting, on imports and on writing its records."""
+"""Seconds that a job takes to start, to import and to write its records."""
 BASE_MIB = 600.0
 """Memory of a job that computes nothing, with the two processes of the workflow around it on a
 cluster's node."""
@@ -35,7 +35,7 @@ class SweepCell:
     experiment: str
     variant: str
     settings: Any
-    """Those of the experiment, narrowed to this point."""
+    """Settings of the experiment, narrowed to this point."""
     varied: Mapping[str, Any]
     """The settings that the sweep varies besides the experiment's own lists: columns of the
     records."""
@@ -76,7 +76,8 @@ def _without(value: Any, names: tuple[str, ...]) -> Any:
 
 
 def digest_of(what: Any) -> str:
-    """Return 128 bits of the SHA-256 sum of the canonical JSON of `what`, in hexadecimal digits."""
+    """Return 128 bits of the SHA-256 sum of the canonical JSON of a value, in hexadecimal
+    digits."""
     # One text for equal content: keys sorted, no spaces.
     text = json.dumps(what, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -97,8 +98,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one job computes: work of one experiment and variant, on the same data; expected seconds
-    and MiB."""
+    """One job: work of one experiment and variant, on the same data; expected seconds and MiB."""
 
     work: Sequence[Work]
     data_sets: tuple[str, ...]
@@ -114,8 +114,7 @@ class Job:
         return self.work[0].cell.variant
 
     def part(self, seed: int) -> str:
-        """Return the name of its records, which follows from what is in them and from nothing
-        else."""
+        """Return the name of its records, which follows from their content alone."""
         return digest_of([seed, [[item.cell.digest, item.first, item.stop] for item in self.work]])
 
 
@@ -175,8 +174,8 @@ def _packed(
 
 
 def _filled(ends: Sequence[float], room: float) -> list[int]:
-    """Return where jobs filled in turn end, `ends` being the running sums; a job that is too long
-    stands alone."""
+    """Return the ends of jobs that are filled in turn, from the running sums `ends`; a job that is
+    too long stands alone."""
     bounds = [0]
     while bounds[-1] < len(ends) - 1:
         # sums are rounded: a job that is full to the last digit is full, not too long
@@ -186,7 +185,7 @@ def _filled(ends: Sequence[float], room: float) -> list[int]:
 
 
 def _cut(work: Work, cost: Cost, room: float) -> list[Work]:
-    """Cut what is too long for one job into pieces as even as can be."""
+    """Cut work that is too long for one job into pieces as even as possible."""
     count = work.stop - work.first
     # A cell whose replicates cost nothing gains nothing by being cut: each piece pays the setup.
     if cost.seconds(count) <= room or cost.replicate <= 0:

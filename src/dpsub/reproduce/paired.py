@@ -1,5 +1,5 @@
-"""Paired comparisons over seeds: differences, who is not worse than the best, rankings with
-ties."""
+"""Paired comparisons over seeds: differences, samplers that are not worse than the best, rankings
+with ties."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The papers that are there: each is a folder of `dpsub.papers` that says in its `PAPER` what it
-is."""
+"""The registry of papers: each is a folder of `dpsub.papers` that describes itself in its
+`PAPER`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGE = "dpsub.papers"
 
 @dataclass(frozen=True)
 class Citation:
-    """Where a paper stands: its authors, title, journal, conference or archive, and year."""
+    """Citation of a paper: authors, title, journal, conference or archive, and year."""
 
     authors: tuple[str, ...]
     title: str
@@ -43,17 +43,17 @@ class Paper:
 
     @property
     def order(self) -> tuple[int, str]:
-        """By this papers are sorted."""
+        """Sort key of papers."""
         return self.rank, self.key
 
     @property
     def folder(self) -> Path:
-        """Where its files are: `errata.md`, `published/`."""
+        """Folder of its files: `errata.md`, `published/`."""
         return Path(str(importlib.import_module(f"{PACKAGE}.{self.key}").__file__)).parent
 
     @property
     def errata(self) -> Path:
-        """Its errata in Markdown; a paper in which none are known has no such file."""
+        """File of its errata in Markdown, which a paper without known errata does not have."""
         return self.folder / "errata.md"
 
 
@@ -88,13 +88,13 @@ def papers(package: str = PACKAGE) -> dict[str, Paper]:
 
 
 def asked(named: Sequence[str] | None, *, smoke: bool) -> tuple[str, ...]:
-    """Return the keys of the papers that a run makes: those `named`; else all that are there, at
-    published size without those that are made apart."""
+    """Return the keys of the papers that a run makes: those `named`, else all papers, at published
+    size without those that are made apart."""
     return tuple(named or [key for key, paper in papers().items() if smoke or not paper.apart])
 
 
 def errata_files() -> list[Path]:
-    """Return the errata of all papers, in their order."""
+    """Return the files of errata of all papers, in their order."""
     return [paper.errata for paper in papers().values() if paper.errata.exists()]
 
 

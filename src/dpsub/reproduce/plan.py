@@ -1,5 +1,5 @@
-"""The plan of a run: which records, tables and figures a configuration asks for, and the files they
-go to.
+"""The plan of a run: the records, tables and figures that a configuration asks for, and their
+files.
 
 Everything that is made follows from the configuration and the registries, never from looking into
 folders, so that a missing file is an error and not a smaller table.
@@ -46,7 +46,7 @@ class Product:
 
 
 class Plan:
-    """What one validated configuration asks for.
+    """Plan of one validated configuration.
 
     Parameters
     ----------
@@ -99,8 +99,8 @@ class Plan:
 
     @property
     def targets(self) -> dict[str, Product]:
-        """What the user may ask for, by name: "demo/table1", and "table1" where no other paper has
-        one."""
+        """Targets that the user may ask for, by name: "demo/table1", and "table1" where no other
+        paper has one."""
         # Counted over all artefacts, made or not: a short name must not change its meaning with the
         # configuration.
         short = Counter(artefact.name for artefact in declared())
@@ -148,7 +148,8 @@ class Plan:
 
     @property
     def remark(self) -> str:
-        """What a reader of this run must know first; empty for a run at published settings."""
+        """Remark that a reader of this run must know first; empty for a run at published
+        settings."""
         rest = len(self.products) - len(self.published)
         if not rest:
             return ""
@@ -292,7 +293,7 @@ def _of_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _natural(name: str) -> tuple[str, int, str]:
-    """Return what sorts tables before figures, and table9 before table10."""
+    """Return the sort key that puts tables before figures, and table9 before table10."""
     parts = re.fullmatch(r"(\D*)(\d*)(.*)", name)
     prefix, number, rest = parts.groups() if parts else (name, "", "")
     # Tables, figures, supplementary figures, then what has no number, as a paper has them.

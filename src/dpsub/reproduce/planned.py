@@ -130,7 +130,7 @@ def code_of_data(name: str) -> str:
 
 
 def _ambiguous(name: str) -> str:
-    """Return the sentence that says what an ambiguous name could be."""
+    """Return the sentence that lists the possible meanings of an ambiguous name."""
     try:
         identify(name)
     except PlanError as problem:

@@ -1,4 +1,4 @@
-"""Provenance: which code made a result, on what, with which versions."""
+"""Provenance of results: the code that made them, the platform, and the versions of packages."""
 
 from __future__ import annotations
 

@@ -156,8 +156,7 @@ def load(paper: str, artefact: str, folder: Path | None = None) -> pd.DataFrame:
 
 
 def key_names(frame: pd.DataFrame) -> list[str]:
-    """Return the key columns of printed numbers, of values or of cells: what stands before
-    `column`."""
+    """Return the key columns of printed numbers, of values or of cells: those before `column`."""
     names = list(frame.columns)
     before = names[: names.index("column")] if "column" in names else []
     return [name for name in before if name not in ("paper", "artefact")]
@@ -175,7 +174,7 @@ def read_csv(path: Path, missing: str) -> pd.DataFrame:
 
 
 def _rules(frame: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[pd.Series, str, str]]:
-    """Yield which rows break a rule, the rule, and the column that shows it."""
+    """Yield for each rule the rows that break it, the rule, and the column that shows it."""
     kind, number = frame["kind"], frame["printed"].str.fullmatch(_NUMBER)
     yield (frame[list(keys)] == "").all(axis=1), "a row must have a key", keys[0]
     for name in ("column", "printed"):

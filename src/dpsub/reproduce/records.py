@@ -1,4 +1,4 @@
-"""Records: one row a replicate (or grid point) as Parquet; the file itself says what made it.
+"""Records: one row a replicate (or grid point) as Parquet; each file states its own origin.
 
 The origin of the rows stands in the metadata of the file, under the key ``dpsub`` as JSON, with a
 SHA-256 sum of the whole file: one that was cut short, altered or made from another configuration is
@@ -30,7 +30,7 @@ from dpsub.files import replace_file
 
 TYPES = {"int64": pa.int64(), "float64": pa.float64(), "str": pa.string()}
 NO_FIRST_STAGE = 0
-"""What the column `b` of records, the size of a sampler's first stage, holds if there is none: a
+"""Entry of the column `b` of records, the size of a sampler's first stage, if there is none: a
 column of whole numbers has no missing value. Everywhere in Python it is None."""
 _AGAIN = "delete it and run again"
 _UNSEALED = b"#" * 64  # stands for the sum while the sum is taken
@@ -51,7 +51,7 @@ def first_stage_of(recorded: int) -> int | None:
 
 @dataclass(frozen=True)
 class Origin:
-    """What made a record file: the fields of a subclass are what its metadata say."""
+    """Origin of a record file: the fields of a subclass are the entries of its metadata."""
 
     schema: ClassVar[str]
     """Names the form of the metadata; a file of another form is refused."""
@@ -62,13 +62,13 @@ class Origin:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Return the origin whose `facts` these are; further facts are left out."""
+        """Return the origin with these `facts`; unknown facts are left out."""
         return cls(**{field.name: facts[field.name] for field in dataclasses.fields(cls)})
 
 
 @dataclass(frozen=True)
 class RunOrigin(Origin):
-    """What made the records of one part of an experiment in a run.
+    """Origin of the records of one part of an experiment in a run.
 
     The replicates first, ..., stop - 1 of `experiment` in all its variants, the share `part`
     ("1-of-2") of all, from the root seed `seed` and the experiment's `settings`; the digests of

@@ -1,5 +1,5 @@
-"""Settings: typed models, closed and with units; what YAML files hold is merged and checked against
-them, and reduced to one form."""
+"""Settings: typed models, closed and with units, against which the content of YAML files is merged,
+checked, and reduced to one form."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ AnyOf = Annotated[tuple[T, ...], Field(strict=False), AfterValidator(_not_repeat
 
 
 class OneOrMore:
-    """Annotation of a list for which its only value may stand."""
+    """Annotation of a list that may be given as its only value."""
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -153,8 +153,8 @@ Mechanisms = Annotated[Listed[MechanismName], Field(description="Mechanisms.")]
 Variant = Literal["stated", "as_done", "consistent", "rigorous"]
 
 WHERE_ONLY = ("parts", "variants")
-"""Settings that only say how much of an experiment is computed, and where; no part of what its
-numbers are."""
+"""Settings that only say how much of an experiment is computed, and where; its numbers do not
+depend on them."""
 
 
 class Group(Closed):
@@ -173,7 +173,7 @@ class Group(Closed):
 
 
 class ExperimentSettings(Closed):
-    """What the configuration says of one experiment."""
+    """Settings of one experiment in the configuration."""
 
     variants: Annotated[
         Listed[Variant], Field(description="Variants of the paper's numbers to compute.")
@@ -182,7 +182,7 @@ class ExperimentSettings(Closed):
 
 
 class DataSettings(Closed):
-    """Where data sets come from."""
+    """Settings for the sources of data sets."""
 
     folder: FolderName | None = Field(
         None, description="Folder laid out as <dataset>/<file>; DPSUB_DATA goes first."
@@ -229,8 +229,8 @@ def _conformed(model: type[BaseModel], text: str, path: str) -> Any:
 
 
 def plain(chosen: BaseModel, *, exclude: set[str] | None = None) -> dict[str, Any]:
-    """Return settings in plain JSON types; what the settings of an experiment leave open is left
-    out."""
+    """Return settings in plain JSON types, without those that the settings of an experiment leave
+    open."""
     # the head of a configuration, which has the seed, keeps null where it is a choice
     without_none = "seed" not in type(chosen).model_fields
     settings = chosen.model_dump(exclude=exclude, exclude_none=without_none, warnings=False)
@@ -238,7 +238,7 @@ def plain(chosen: BaseModel, *, exclude: set[str] | None = None) -> dict[str, An
 
 
 def refuse_odd_numbers(value: Any, path: str = "") -> None:
-    """Refuse NaN, infinity, and what is neither number nor text, such as a date."""
+    """Refuse NaN, infinity, and values that are neither numbers nor text, such as dates."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             refuse_odd_numbers(item, f"{path}.{key}" if path else str(key))
@@ -305,7 +305,7 @@ _RULES = {
 
 
 def _sentence(model: type[BaseModel], problem: ErrorDetails, before: str) -> str:
-    """What pydantic says, as rule, what came, way out."""
+    """Return pydantic's message as one sentence: the rule, the value, the way out."""
     parts, value, kind = list(problem["loc"]), problem["input"], problem["type"]
     facts = problem.get("ctx", {})
     if kind == "extra_forbidden" or parts[-1:] == ["[key]"]:
@@ -339,7 +339,7 @@ def _sentence(model: type[BaseModel], problem: ErrorDetails, before: str) -> str
 
 
 def bare(annotation: Any) -> Any:
-    """Return an annotation without what is annotated, and without None."""
+    """Return a type without its annotations, and without None."""
     while True:
         if typing.get_origin(annotation) is Annotated:
             annotation = typing.get_args(annotation)[0]

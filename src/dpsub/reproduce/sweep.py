@@ -41,7 +41,7 @@ from dpsub.reproduce.settings import Closed, DataSettings, FolderName, Listed, N
 from dpsub.reproduce.yaml_files import read
 
 SLACK = 3.0
-"""How many times its expected length a job may take on a cluster at its first attempt, and 5
+"""Factor by which a job may exceed its expected length on a cluster at its first attempt, and 5
 minutes."""
 
 
@@ -90,7 +90,7 @@ def load(paths: Iterable[Path]) -> Sweep:
 
 @dataclass(frozen=True)
 class SweepOrigin(records.Origin):
-    """What made the records of one job of a sweep.
+    """Origin of the records of one job of a sweep.
 
     `declared_seconds` is what the experiment expected the job to take, from which later plans learn
     its pace; `finished` lists (digest of a cell, first, stop): the replicates first, ..., stop - 1
@@ -109,8 +109,7 @@ class SweepOrigin(records.Origin):
 
 
 def expand(blocks: Sequence[SweepBlock]) -> dict[str, tuple[SweepCell, int]]:
-    """Return the cells of a sweep with the number of replicates that is wanted of each, by
-    digest."""
+    """Return the cells of a sweep with the wanted number of replicates of each, by digest."""
     wanted: dict[str, tuple[SweepCell, int]] = {}
     for position, block in enumerate(blocks):
         for cell, replicates in _cells(block, f"sweep[{position}]"):
@@ -161,7 +160,8 @@ def compute(
             chosen, variant=variant, replicates=work.replicates, seed=seed, data=data
         )
         computed.append((work, rows))
-        # What was expected, next to what Snakemake measures: later plans learn the pace from both.
+        # The expected seconds, next to those that Snakemake measures: later plans learn the pace
+        # from both.
         declared += experiment.cost(chosen).seconds(stop - first)
     origin = SweepOrigin(
         experiment=experiment.name,
@@ -184,7 +184,7 @@ def table(computed: Sequence[tuple[Work, pd.DataFrame]], label: str) -> pd.DataF
     pair, variant."""
     rows = pd.concat([frame for _, frame in computed], ignore_index=True)
     cells = [work.cell for work, _ in computed]
-    # what the experiment records anyway is not repeated
+    # settings that the experiment records anyway are not repeated
     varied = dict.fromkeys(name for cell in cells for name in cell.varied if name not in rows)
     names = pd.DataFrame(
         {
@@ -210,7 +210,7 @@ def part_files(results: Path, experiment: str = "*", variant: str = "*") -> list
 
 
 class SweepPlan:
-    """What one sweep asks for, and what of it has to be computed."""
+    """Plan of one sweep: its cells, and the jobs that are still to be computed."""
 
     def __init__(self, config: Sweep) -> None:
         self.config, self.seed, self.results = config, config.seed, Path(config.results_dir)
@@ -239,7 +239,7 @@ class SweepPlan:
             yield path, replace(origin, finished=())
 
     def _unfinished(self) -> Iterator[tuple[Work, Cost, tuple[str, ...]]]:
-        """Yield what is left of each cell, with its cost and the data sets that it reads."""
+        """Yield the unfinished part of each cell, with its cost and the data sets that it reads."""
         pace = self._pace()
         for name, (cell, replicates) in self.wanted.items():
             cost = self._cost(cell).scaled(pace.get(cell.experiment, 1.0))
@@ -259,8 +259,8 @@ class SweepPlan:
         return cost
 
     def _pace(self) -> dict[str, float]:
-        """Return how many times their declared length the finished jobs of each experiment took,
-        within 1/10 and 10."""
+        """Return the ratio of the actual to the declared length of the finished jobs of each
+        experiment, within 1/10 and 10."""
         spent, declared = defaultdict[str, float](float), defaultdict[str, float](float)
         timings = self.results / "run/timings"
         for path, origin in self.parts.items():
@@ -279,7 +279,7 @@ class SweepPlan:
 
     @cached_property
     def memory_limit(self) -> float:
-        """MiB that a job may use: what the sweep says, or all that this machine has."""
+        """MiB that a job may use: by the sweep's settings, or all that this machine has."""
         return self.config.memory_mib or psutil.virtual_memory().total / 2**20
 
     def data_sets(self, *_: str) -> tuple[str, ...]:
@@ -292,7 +292,7 @@ class SweepPlan:
         return self.results / "run/plan.json"
 
     def job_file(self, part: str) -> Path:
-        """Return the file that says what one job computes."""
+        """Return the file that describes one job."""
         return self.results / "run/jobs" / f"{part}.json"
 
     def write(self) -> None:
@@ -348,7 +348,7 @@ class SweepPlan:
         return provenance.digest(type(self.known[experiment]).__module__, "dpsub.reproduce.records")
 
     def totals(self, cores: int) -> dict[str, Any]:
-        """Return what the plan comes to: counts, expected core-hours, hours on `cores`, and memory
+        """Return the totals of the plan: counts, expected core-hours, hours on `cores`, and memory
         in MiB."""
         jobs = self.jobs.values()
         seconds = sorted((job.seconds for job in jobs), reverse=True)

@@ -1,4 +1,4 @@
-"""Tables as declarations: which records, which statistic of them, under which keys."""
+"""Declarations of tables: their records, the statistics of these, and the keys."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Column:
 
     @property
     def plain(self) -> bool:
-        """Whether the number stands in one record as it is."""
+        """Whether the number is the value of one record, unchanged."""
         return isinstance(self.source, str) and self.statistic is None and not self.reference
 
     @property

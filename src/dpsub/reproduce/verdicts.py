@@ -1,5 +1,5 @@
 """The comparison of printed numbers with ours: the rule of each kind of number, the verdicts, the
-expected ones."""
+expected verdicts."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ TRUTH = {1.0: "proved", 0.0: "refuted"}
 OPEN = "open"
 AGREEING = ("reproduced", "within_error", "holds", "proved")
 FAILING = ("differs", "fails", "refuted")
-"""All other verdicts neither confirm nor contradict what the paper prints as it stands."""
+"""Verdicts that contradict the paper; all others neither confirm nor contradict what it prints."""
 NOT_COMPARED = "not_compared"
 UNJUDGED = {"timing": "reported", "structure": "structure_only"}
-# begins the note of what is not compared because a stand-in was used
+# begins the note of a number that is not compared because a stand-in was used
 NOT_REAL = "not the real data"
 TIMINGS = "clock times are in the run's folder of timings"
 REDUCED = "no value in this run, which may be of reduced size"
@@ -79,8 +79,8 @@ NO_SETTING = "this run has no setting of ours for it: the number shown is the pr
 
 
 def not_real(labels: Collection[str]) -> str:
-    """Return the note of a number that is made from other data than the paper's, "" if no label
-    says so."""
+    """Return the note of a number that is made from other data than the paper's, "" if its labels
+    do not say so."""
     return f"{NOT_REAL} but {', '.join(sorted(labels))}" if labels else ""
 
 
@@ -150,7 +150,8 @@ def paper_error(
 
 
 def holm(p_values: Sequence[float], level: float = LEVEL) -> np.ndarray:
-    """Return which hypotheses Holm's step-down procedure rejects at family-wise `level`.
+    """Return a mask of the hypotheses that Holm's step-down procedure rejects at family-wise
+    `level`.
 
     The i-th smallest p-value (i = 0, 1, ...) is rejected while p <= level / (count - i).
     """
@@ -178,9 +179,9 @@ def compare(
     must be the one that we use. `stated` and `as_done` are judged, others are shown.
 
     A statement about privacy is judged by what is true of the mechanism, in its `rigorous` row:
-    proved (value 1), refuted (0) or open (NaN, or no such row). That verdict stands for what the
-    paper's formula gives as well, whose answer stays in the value and, where the two disagree, in
-    the note; but what fails by the formula and is open fails.
+    proved (value 1), refuted (0) or open (NaN, or no such row). The rows of the paper's formula get
+    that verdict as well; the formula's own answer stays in the value and, where the two disagree,
+    in the note. An open statement that fails by the formula fails.
 
     Parameters
     ----------
@@ -231,7 +232,7 @@ def compare(
     table = pd.concat([lacking, matched], ignore_index=True).reindex(columns=matched.columns)
     table["rank"] = table["variant"].map(VARIANTS.index)
     table = table.sort_values(["number", "rank"], ignore_index=True)
-    # each number by itself first; what Holm's procedure and the other variants say comes after
+    # each number by itself first; Holm's procedure and the other variants come after
     rows = ({str(name): value for name, value in row.items()} for row in table.to_dict("records"))
     cells = [_judge(row, not_the_papers) for row in rows]
     answers = pd.DataFrame(
@@ -245,7 +246,7 @@ def compare(
         family = (table["variant"] == variant) & answers["p_value"].notna()
         answers.loc[family, "agrees"] = ~holm(answers.loc[family, "p_value"].tolist())
     agrees = answers.pop("agrees")
-    # what agrees as stated needs no other reading of the paper
+    # a number that agrees as stated needs no other reading of the paper
     stated = set(table.loc[(table["variant"] == "stated") & agrees.eq(True), "number"])
     alone = (table["variant"] == "as_done") & ~table["number"].isin(stated)
     answers["verdict"] = [
@@ -265,15 +266,16 @@ def compare(
 
 
 def _why_lacking(lacking: pd.DataFrame, matched: pd.DataFrame) -> list[str]:
-    """Return why each number that lacks a judged value is not compared; the artefact may compute
-    it in other variants alone."""
+    """Return the reason why each number without a judged value is not compared; the artefact may
+    compute it in other variants alone."""
     others = matched.groupby("number")["variant"].agg(" and ".join).to_dict()
     known = (others.get(number) for number in lacking["number"])
     return [ONLY_SHOWN.format(variants) if variants else REDUCED for variants in known]
 
 
 def _put_truth_first(table: pd.DataFrame, answers: pd.DataFrame) -> None:
-    """Give what the paper's formula says of privacy the verdict of the rigorous row."""
+    """Replace the verdict on a formula of the paper about privacy by the verdict of the rigorous
+    row."""
     privacy, rigorous = table["kind"] == "privacy", table["variant"] == "rigorous"
     proved = privacy & rigorous
     numbers, words = table.loc[proved, "number"], answers.loc[proved, "verdict"]
@@ -282,7 +284,7 @@ def _put_truth_first(table: pd.DataFrame, answers: pd.DataFrame) -> None:
     for position in table.index[by_formula]:
         verdict = truth.get(table.loc[position, "number"], OPEN)
         holds = answers.loc[position, "value"] == 1
-        # the paper's own formula contradicts the statement: that it is open would say less
+        # the paper's own formula contradicts the statement, which says more than "open"
         if verdict == OPEN and not holds:
             continue
         answers.loc[position, "verdict"] = verdict
@@ -293,8 +295,8 @@ def _put_truth_first(table: pd.DataFrame, answers: pd.DataFrame) -> None:
 
 
 def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
-    """Return what follows from a printed number and ours alone: Monte Carlo numbers get a p-value,
-    others a verdict."""
+    """Return the columns that follow from a printed number and ours alone: Monte Carlo numbers get
+    a p-value, others a verdict."""
     kind, note = row["kind"], "" if pd.isna(row["our_note"]) else str(row["our_note"])
     value, lower, upper = (float(row[name]) for name in ("value", "lower", "upper"))
     answer: dict[str, Any] = {"value": value, "lower": lower, "upper": upper, "words": note}
@@ -328,7 +330,7 @@ def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
     number = parse_printed(row["printed"])
     if kind == "extreme":
         return {**answer, "agrees": lower <= float(number.value) <= upper}
-    # the column `spread` holds, for a printed "0", what the paper's method cannot tell from it
+    # for a printed "0" the column `spread` holds the resolution of the paper's method
     zero = 0.0 if math.isnan(row["spread"]) else row["spread"]
     return {**answer, "agrees": rounds_into(value, number, zero)}
 
@@ -381,11 +383,11 @@ def overall_by_cell(table: pd.DataFrame, cell: Sequence[str] = CELL) -> dict[tup
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of printed numbers and statements: each is counted once."""
+    """Counts of printed numbers and statements by verdict, each counted once."""
 
     confirmed: int
     as_done: int
-    """Only what was done, not what is stated, gives them."""
+    """Numbers that come out only as done, not as stated."""
     failing: int
     open: int
     shown: int
@@ -396,7 +398,7 @@ class Tally:
 
     @property
     def judged(self) -> int:
-        """How many were put to a computation that could contradict them."""
+        """Number of those that were put to a computation that could contradict them."""
         return self.confirmed + self.as_done + self.failing + self.open
 
     @property
@@ -419,7 +421,7 @@ def tally(verdicts: Iterable[str]) -> Tally:
 
 
 def reconciled(papers: Tally, beyond: int) -> str:
-    """Return in one line how the numbers of the papers, and those `beyond` them, add up to all that
+    """Return one line that adds up the numbers of the papers, and those `beyond` them, to all that
     are compared."""
     return (
         f"{papers.judged} judged ({papers.confirmed} confirmed, {papers.as_done} only as done, "
@@ -480,15 +482,15 @@ def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
 
 
 def _excused(found: pd.DataFrame) -> pd.Series:
-    """Return which rows a stand-in for the real data kept from being compared."""
+    """Return the rows that could not be compared because a stand-in replaced the real data."""
     return (found["verdict"] == NOT_COMPARED) & found["note"].str.startswith(NOT_REAL)
 
 
 def expected_changes(found: pd.DataFrame, expected: pd.DataFrame) -> pd.DataFrame:
     """Return the verdicts of a comparison that differ from the expected ones.
 
-    What could not be compared because a stand-in replaced the real data is accepted in place of any
-    verdict.
+    A number that could not be compared because a stand-in replaced the real data is accepted in
+    place of any verdict.
 
     Parameters
     ----------
@@ -550,7 +552,7 @@ def accepted(found: pd.DataFrame, present: pd.DataFrame) -> pd.DataFrame:
 
 
 def check(found: pd.DataFrame, expected: pd.DataFrame, published: Sequence[str]) -> str:
-    """Return in plain text which verdicts of a comparison are not the expected ones.
+    """Return in plain text the verdicts of a comparison that are not the expected ones.
 
     Parameters
     ----------
@@ -570,8 +572,8 @@ def check(found: pd.DataFrame, expected: pd.DataFrame, published: Sequence[str])
 
 
 def as_text(changes: pd.DataFrame, of: int) -> str:
-    """Return changes `of` so many verdicts, "not compared" among them, as a table in plain text,
-    one line each, under a line that counts them."""
+    """Return changes `of` so many verdicts, "not compared" among them, as a table in plain text:
+    one line each, under a line with their number."""
     if changes.empty:
         return f"{AS_EXPECTED} of {of} at published settings"
     lines = [tuple(changes.columns), *changes.replace("", "-").itertuples(index=False, name=None)]

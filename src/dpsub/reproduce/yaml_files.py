@@ -96,7 +96,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _refuse_endless(path: Path, content: Mapping[str, Any]) -> None:
-    """Refuse what a few aliases blow up beyond measure, or to what holds itself."""
+    """Refuse mappings that a few aliases make enormous, or that contain themselves."""
     waiting: list[Any] = [content]
     for _ in range(_MOST_VALUES):
         if not waiting:

@@ -73,8 +73,8 @@ def neyman(
 ) -> tuple[int, ...]:
     """Return the allocation proportional to N_i S_i / sqrt(c_i), of least variance of the mean
     (bun, Section 7.2). `deviations` are S_i, all with one divisor (N_i - 1 makes the variance
-    formula exact), `costs` c_i those of one unit, equal by default; `at_least` is 1, or 2 where a
-    stratum's variance is to be estimated.
+    formula exact), `costs` c_i the costs of one unit, equal by default; `at_least` is 1, or 2 where
+    a stratum's variance is to be estimated.
     """
     s = checks.finite_array("deviations", deviations, ndim=1)
     c = checks.finite_array("costs", np.ones(len(sizes)) if costs is None else costs, ndim=1)
@@ -124,7 +124,8 @@ def allocate(
     allocated = [min(size, max(at_least, count)) for size, count in zip(limits, sure, strict=True)]
 
     def urgency(stratum: int) -> tuple[float, int]:
-        """What one unit more is worth in a stratum, the largest first in the queue."""
+        """Key of a stratum in the queue, where the stratum in which one more unit is worth most
+        comes first."""
         units = allocated[stratum]
         return -shares[stratum] / math.sqrt(units * (units + 1)), stratum
 

@@ -31,7 +31,7 @@ them."""
 _MANY_TERMS, _MOST_TERMS = 10**6, 2 * 10**7
 """Of one stage's kernel: from when negligible ones are left out, and when it is refused."""
 _LOG_SMALLEST = -746.0
-"""exp of it, and of anything below, is 0 in doubles."""
+"""exp of this, and of anything below, is 0 in doubles."""
 
 
 class Stage(abc.ABC):
@@ -45,13 +45,13 @@ class Stage(abc.ABC):
     @staticmethod
     @abc.abstractmethod
     def checked(name: str, value: Any) -> Any:
-        """The size (or rate) of a stage, called `name`, in canonical form; ArgumentError if it is
-        none."""
+        """Return the size (or rate) of a stage, called `name`, in canonical form; ArgumentError if
+        it is not valid."""
 
     @abc.abstractmethod
     def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
-        """The largest possible number of copies after j before, and the limits of those worth a
-        term."""
+        """Largest possible number of copies after the stage, and the limits of those worth a term,
+        given j before."""
 
     @abc.abstractmethod
     def log_kernel(self, j: np.ndarray, u: np.ndarray, n_slots: int) -> np.ndarray:
@@ -309,8 +309,8 @@ def regroup(
 def groups(
     first: np.ndarray, sizes: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What `first` marks: flat starts and sizes of groups, shape (groups,); row offsets, shape
-    (rows + 1,)."""
+    """Starts and sizes of the groups that `first` marks: flat, each of shape (groups,); and row
+    offsets, shape (rows + 1,)."""
     rows, width = first.shape
     starts = np.flatnonzero(first)
     offsets = np.searchsorted(starts, np.arange(rows + 1) * width)
@@ -328,8 +328,8 @@ def groups(
 
 
 class Family(NamedTuple):
-    """Samplers that differ in one size or rate only: from it to the sampler, the largest of
-    interest, which it is."""
+    """Samplers that differ in one size or rate only: its name, its largest value of interest, and
+    the sampler for each value."""
 
     make: Callable[[float], Sampler]
     most: float
@@ -349,8 +349,8 @@ class Sampler(abc.ABC):
     # for which its amplification theorem is stated
     relation: ClassVar[Relation] = Relation.SUBSTITUTE
     sizes: ClassVar[Mapping[str, str]]
-    """What `of_sizes` asks for besides n, the size of the sample last: {"b": "size of the first
-    stage", ...}. A field n is the number of records and no size."""
+    """Sizes that `of_sizes` takes besides n, the size of the sample last: {"b": "size of the first
+    stage", ...}. A field n is the number of records and not a size."""
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
@@ -418,8 +418,8 @@ class Sampler(abc.ABC):
 
 
 def redefined(kind: type, known: type, *, but: Collection[str] = ()) -> list[str]:
-    """Methods and properties of `known`, other than the special ones, that a class derived from it
-    has otherwise; class methods only make samplers, and the others decide what these draw."""
+    """Names of the methods and properties of `known` that a class derived from it defines
+    otherwise, without special methods, and without class methods, which only make samplers."""
     names = (name for name in dir(known) if not (name.startswith("__") or name in but))
     found = {name: inspect.getattr_static(known, name) for name in names}
     return [
@@ -479,7 +479,7 @@ class StagedSampler(Sampler):
 
     @property
     def stage_names(self) -> Sequence[str]:
-        """What the size of each stage is called in messages."""
+        """Name of the size of each stage in messages."""
         return tuple(self.kinds)
 
     def _check_slots(self, position: int, slots: int, slots_name: str) -> None:

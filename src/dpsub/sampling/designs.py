@@ -77,7 +77,7 @@ class FrameSampler(abc.ABC):
 
 
 def counts_of(n: int, indices: Iterable[int]) -> Counts:
-    """Return how often each of n records occurs among `indices`."""
+    """Return the number of occurrences of each of n records among `indices`."""
     return tuple(np.bincount(np.fromiter(indices, np.intp), minlength=n).tolist())
 
 

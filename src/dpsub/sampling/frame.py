@@ -146,9 +146,8 @@ class Samples:
         """Return the subsets with each record of each kept, at all its counts, with its own chance,
         shape (n,).
 
-        Of Poisson samples this makes Poisson samples at rates that differ. An account of these
-        subsets covers it for sums of vectors whose norms stay within the bound:
-        docs/proofs/poisson.md.
+        Poisson samples become Poisson samples at rates that differ. An account of these subsets
+        covers it for sums of vectors whose norms stay within the bound: docs/proofs/poisson.md.
         """
         kept = rng.random(len(self.indices)) < chances[self.indices]
         before = np.concatenate(([0], np.cumsum(kept)))

@@ -17,7 +17,8 @@ LOG_NEGLIGIBLE = -1500.0
 smallest is exp(-745), and a product with a conditional probability only lowers it)."""
 
 MOST_SLOTS = 1_000_000
-"""To which `log_binomial` is as accurate as the allowances of the bounds assume."""
+"""Largest number of slots for which `log_binomial` is as accurate as the allowances of the bounds
+assume."""
 
 
 def _stirling_error(n: np.ndarray) -> np.ndarray:
@@ -60,7 +61,7 @@ def log_binomial(k: np.ndarray | int, n: np.ndarray | int, p: np.ndarray | float
     below 6e-13 within 20 standard deviations for n up to 1e6, and reach 2e-11 there at n = 1e9.
     """
     k, n, p = np.asarray(k, float), np.asarray(n, float), np.asarray(p, float)
-    # what does not depend on p is computed once, before it is broadcast
+    # terms that do not depend on p are computed once, before they are broadcast
     between, proper = (k > 0) & (k < n), (p > 0) & (p < 1)
     ks, ns, ps = np.where(between, k, 1.0), np.where(between, n, 2.0), np.where(proper, p, 0.5)
     body = (

@@ -25,7 +25,7 @@ from dpsub.sampling.laws import LOG_NEGLIGIBLE, MultiplicityLaw, binomial_range,
 
 DROP_LAST = "leave out the records of an epoch that make no whole step"
 Plan = tuple[tuple[int, ...], ...]
-"""Of an epoch: for each record the steps that it is in."""
+"""Plan of an epoch: for each record the steps that contain it."""
 
 
 class Schedule(abc.ABC):
@@ -41,9 +41,9 @@ class Schedule(abc.ABC):
     relation: ClassVar[Relation] = Relation.SUBSTITUTE
     """Adjacency of an account that names none."""
     sizes: ClassVar[Mapping[str, str]] = {"m": "batch size"}
-    """What `of_sizes` asks for besides n, the size of a step last."""
+    """Sizes that `of_sizes` takes besides n, the size of a step last."""
     options: ClassVar[Mapping[str, str]]
-    """Its fields, and what they are."""
+    """Fields of the schedule, with their meanings."""
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
@@ -75,8 +75,8 @@ class Schedule(abc.ABC):
     @property
     @abc.abstractmethod
     def occurrences(self) -> float:
-        """Expected number of steps of an epoch that one record is in; where records are left out,
-        of one that is not."""
+        """Expected number of steps of an epoch that contain one record; where records are left out,
+        a record that is not."""
 
     @abc.abstractmethod
     def log_distinct_law(self, n: int) -> np.ndarray:
@@ -96,8 +96,8 @@ class Schedule(abc.ABC):
 
     @abc.abstractmethod
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of the records in `steps` steps, one step after the other, and how many there are
-        in each."""
+        """Indices of the records in `steps` steps, one step after the other, and the number of
+        records in each."""
 
     def distinct_law(self, n: int) -> np.ndarray:
         """Probabilities of the number of records in the first step of an epoch."""
@@ -125,7 +125,7 @@ class Schedule(abc.ABC):
 
 
 def _samples(indices: np.ndarray, sizes: np.ndarray) -> Samples:
-    """Subsets of these sizes, in which no record is twice."""
+    """Subsets of these sizes, each without repeated records."""
     return Samples(
         indices, np.ones(len(indices), dtype=np.int32), np.concatenate(([0], np.cumsum(sizes)))
     )
@@ -250,7 +250,7 @@ class Shuffle(Schedule):
         return rng.permuted(np.tile(np.arange(n), (epochs, 1)), axis=1).ravel()[:total], sizes
 
     def _cut(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Steps of epochs that leave out what is behind their last whole one."""
+        """Steps of epochs without the records behind the last whole step."""
         per_epoch = n // self.m
         orders = np.tile(np.arange(n), (-(-steps // per_epoch), 1))
         kept = rng.permuted(orders, axis=1)[:, : per_epoch * self.m]

@@ -1,4 +1,4 @@
-"""Subsampling schemes of given sizes, by name: those that are compared with each other."""
+"""Subsampling schemes of given sizes, by name, for comparisons between them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CYCLE = 10
 FIXED_SIZE = ("wor", "wr", "must_ow", "must_ww", "three_stage")
 """Schemes that draw batches of one size, each afresh."""
 _AT_LEAST = {"must_ow": 2, "must_ww": 2, "three_stage": 4, "cyclic_poisson": CYCLE}
-"""How many batches' records a scheme needs."""
+"""Least number of records that a scheme needs, in batches."""
 
 Plan = Sampler | Schedule
 
@@ -78,8 +78,8 @@ def _listed(name: str, n: int, m: int, steps: int, epochs: int) -> Schedule:
 
 
 def scheme(name: str, n: int, m: int, epochs: int) -> tuple[Plan, int]:
-    """Return what `scheme_names` calls `name`, for samples of size m, and the steps of all epochs,
-    n / m each, rounded up.
+    """Return the sampler or schedule that `scheme_names` calls `name`, for samples of size m, and
+    the steps of all epochs, n / m each, rounded up.
 
     Raises
     ------
@@ -98,8 +98,8 @@ def scheme(name: str, n: int, m: int, epochs: int) -> tuple[Plan, int]:
 
 
 def fresh_steps(share: float, epochs: float) -> int:
-    """Return how many batches, each drawn afresh with this share of all records, make so many
-    epochs, rounded up.
+    """Return the number of batches, each drawn afresh with this share of all records, that make so
+    many epochs, rounded up.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def fresh_steps(share: float, epochs: float) -> int:
 
 
 def misfit(name: str, n: int, m: int, epochs: int) -> str:
-    """Return which rule about sizes a scheme would break; "" if none."""
+    """Return the rule about sizes that a scheme would break; "" if none."""
     least = _AT_LEAST.get(name, 1)
     if n < least * m:
         return f"{name} needs n of at least {f'{least} ' if least > 1 else ''}m"

@@ -295,7 +295,8 @@ class DesignAdvice:
 def advise(
     table: FrameTable, *, rate: object, epsilon: float, upper_limit: float | None = None
 ) -> tuple[list[DesignAdvice], list[str]]:
-    """Return the advice for all designs that the frame allows, and why others were left out.
+    """Return the advice for all designs that the frame allows, and the reasons why others are left
+    out.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Privacy of samples without replacement by their size: sizes that are random but independent of
-the data (`random_size_*`), a rounded share r of the population (`rounding_*`), and sizes that
-depend on the data, with what they reveal to tests and the error that privacy forces on them.
+"""Privacy of samples without replacement by their size: random sizes independent of the data
+(`random_size_*`), a rounded share r of the population (`rounding_*`), and sizes that depend on the
+data, with what they reveal to tests and the error that privacy forces on them.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def rounding_printed(rate: object, epsilon: float) -> float:
 
 
 def rounding_size_aware(rate: object, epsilon: float, n: int) -> float:
-    """Return the same with (floor(r n) + 1)/(n + 1) in place of 2r.
+    """Return the bound of `rounding_printed` with (floor(r n) + 1)/(n + 1) in place of 2r.
 
     It is valid for all sizes n >= 0 of the smaller population.
     """

@@ -70,7 +70,7 @@ CHECKS = {
     "white_box": "the white-box profile",
     "wor_full": "the bound at m = n",
 }
-"""Check of the records -> what its first number is."""
+"""Check of the records -> the meaning of its first number."""
 
 
 def agree(
@@ -143,7 +143,7 @@ def of_order(frames: Frames) -> Finding:
 
 
 def loss(frame: pd.DataFrame) -> pd.Series:
-    """Return how far the larger of both directions' losses is above the bound."""
+    """Return the excess of the larger of both directions' losses over the bound."""
     return frame[["exact", "reverse"]].max(axis=1) - frame["bound"]
 
 
@@ -151,8 +151,8 @@ def optimal(number: int) -> Ask:
     """Ask of a theorem whether all (epsilon, delta)-DP mechanisms keep its bound: by the dual of
     the linear programme.
 
-    Its value is an upper end for all of them. What an enumerated mechanism loses, or the best one,
-    refutes the bound.
+    Its value is an upper end for all of them. The loss of an enumerated mechanism, or of the best
+    one, refutes the bound.
     """
     theorem = f"Theorem {number}"
 
@@ -178,13 +178,13 @@ def optimal(number: int) -> Ask:
 
 
 def off_formula(frame: pd.DataFrame) -> pd.Series:
-    """Return how far the printed eta is from ours and from the total variation distance of the
-    samples."""
+    """Return the differences of the printed eta from ours and from the total variation distance of
+    the samples."""
     return frame[["eta", "distance"]].sub(frame["formula"], axis=0).abs().max(axis=1)
 
 
 def off_bound(frame: pd.DataFrame) -> pd.Series:
-    """Return how far the larger loss and the bound are apart."""
+    """Return the difference between the larger loss and the bound."""
     return loss(frame).abs()
 
 
@@ -213,7 +213,7 @@ def larger_first(frames: Frames) -> Finding:
     return Finding(over <= EXCEEDED and reached <= EXCEEDED, comment)
 
 
-# What must hold of the curves of Figure 1, whatever their parameters are
+# Properties of the curves of Figure 1 for all parameters
 
 
 def curve(
@@ -338,7 +338,7 @@ PANELS: dict[str, tuple[str, Callable[[Frames], Finding]]] = {
 
 
 class BalleClaims(claims.Claims):
-    """What the paper states: 1 where it holds, 0 where it fails."""
+    """Statements of the paper: 1 where one holds, 0 where it fails."""
 
     name = "claims"
     caption = (

@@ -1,5 +1,4 @@
-"""Numbers of the errata that follow from no table of the run: what placeholders `computed` ask
-for."""
+"""Numbers of the errata that follow from no table of the run, for the placeholders `computed`."""
 
 from __future__ import annotations
 
@@ -91,8 +90,7 @@ def eta_with_replacement(m: int) -> float:
 
 
 def error_of_the_rate(m: int) -> float:
-    """Return by how much, in percent, the rate m / 1000 exceeds that chance, relative to the
-    rate."""
+    """Return the excess in percent of the rate m / 1000 over that chance, relative to the rate."""
     return 100 * (1 - eta_with_replacement(m) / (m / 1000))
 
 
@@ -101,8 +99,8 @@ def base_of(epsilon_amplified: float, eta: float) -> float:
 
 
 def group_effect(ratio: float) -> float:
-    """Return what groups add to delta' at epsilon' = 0 for m = 100 of 1000 records and the Laplace
-    mechanism."""
+    """Return the increase of delta' by groups at epsilon' = 0 for m = 100 of 1000 records and the
+    Laplace mechanism."""
     bound, profile = (
         translate("wr", "substitute", "substitute", n=1000, m=100),
         noise.of("laplace", ratio),

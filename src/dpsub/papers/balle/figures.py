@@ -1,4 +1,4 @@
-"""Figure 1 of the paper, and what Poisson sampling does to the error of a private total."""
+"""Figure 1 of the paper, and the effect of Poisson sampling on the error of a private total."""
 
 from __future__ import annotations
 
@@ -147,7 +147,8 @@ def _sampled(frame: pd.DataFrame) -> list[Any]:
 
 
 def _groups(frame: pd.DataFrame, other: str) -> list[Any]:
-    """Curves of each size, dashed the other way to treat groups; then what the dashes mean."""
+    """Curves of each size, dashed for the other way to treat groups; then the meaning of the
+    dashes."""
     dashes, plain, dashed = OTHERS[other]
     styles: dict[Any, dict[str, Any]] = {}
     for colour, m in zip(SIZES, sorted(frame["m"].unique()), strict=False):

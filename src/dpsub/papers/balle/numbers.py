@@ -1,5 +1,5 @@
-"""Numbers of Balle et al.'s pages that take several cells of a run: what placeholders `numbers` and
-`derived` ask for."""
+"""Numbers of Balle et al.'s pages that take several cells of a run, for the placeholders `numbers`
+and `derived`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def bounds_of_table_1(cells: LookUp) -> dict[str, list[str]]:
 
 
 def tightness(cells: LookUp) -> list[dict[str, Any]]:
-    """Return of each bound the share that the best enumerated mechanism attains at a positive
+    """Return for each bound the largest share that an enumerated mechanism attains at a positive
     epsilon, and the smallest share that the best of all mechanisms attains at any point."""
     anything = dict.fromkeys(RELATED, "*")
     shares = cells.rows("table1", "attained_at_positive_epsilon", **anything)
@@ -62,7 +62,7 @@ def up_to_tolerance(share: float) -> float:
 
 
 def poisson_substitution(cells: LookUp) -> dict[str, Any]:
-    """Return how far the two bounds of Poisson sampling under substitution are above the largest
+    """Return the excess of the two bounds of Poisson sampling under substitution over the largest
     loss."""
     ratios = smallest_ratios(cells)
     theorem_14 = ratios.get("Theorem 14", float("nan"))
@@ -107,7 +107,7 @@ def smallest_ratios(cells: LookUp) -> pd.Series:
 
 
 def theorem_14_above_optimum(cells: LookUp) -> float:
-    """Return by how much, in percent, Theorem 14 is above the optimum of the linear program."""
+    """Return the excess in percent of Theorem 14 over the optimum of the linear program."""
     where = dict.fromkeys(("n", "epsilon0", "delta0", "epsilon", "rate"), "*")
     ratio = cells.least("optimum", "ratio_to_bound", "rigorous", theorem="Theorem 14", **where)
     return 100 * (1 / ratio - 1)

@@ -24,7 +24,7 @@ from dpsub.noise.base import Profile
 from dpsub.relations import Relation
 
 Dataset = tuple[int, ...]
-"""How often each record of the universe occurs; the length is the size of the universe."""
+"""Number of occurrences of each record of the universe; the length is the size of the universe."""
 
 
 def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]:
@@ -246,7 +246,8 @@ Design = Mapping[Dataset, Mapping[Dataset, float]]
 
 @dataclass(frozen=True)
 class MembershipLoss:
-    """What randomised membership of one record loses under a sampler, next to the lemma's value."""
+    """Exact loss of randomised membership of one record under a sampler, next to the lemma's
+    value."""
 
     eta: float  # largest total variation distance between samples of neighbours
     # largest probability of the record in the sample of a data set that holds it, a neighbour not

@@ -94,7 +94,7 @@ def derivative(alpha: float, sigma: float, k: int) -> float:
 
 
 def remainder(alpha: float, sigma: float, q: float, m: int) -> float:
-    """Return the bound on what the expansion to degree m leaves out under replacement."""
+    """Return the bound on the remainder of the expansion to degree m under replacement."""
     total = 0.0
     for j in range(m + 1):
         numerator = abs(falling(alpha, j)) * math.prod(alpha + i - 1 for i in range(m - j))
@@ -213,18 +213,19 @@ NOTHING = np.array([(0.0, 0.0)])
 
 
 def attack_without_replacement(alpha: float, sigma: float, q: float) -> float:
-    """Return what the data sets (C, -C, ..., -C) and (-C, ..., -C) attain, one replaced or added
-    record."""
+    """Return the divergence between the data sets (C, -C, ..., -C) and (-C, ..., -C) for samples
+    without replacement, one record replaced or added."""
     return divergence(alpha, sigma, included(q, 2.0), NOTHING)
 
 
 def attack_poisson(alpha: float, sigma: float, q: float) -> float:
-    """Return what replacing a record C by -C attains, which is the largest for Poisson samples."""
+    """Return the divergence when a record C is replaced by -C, the largest for Poisson samples."""
     return divergence(alpha, sigma, included(q, 1.0), included(q, -1.0))
 
 
 def attack_with_replacement(alpha: float, sigma: float, q: float, size: int) -> float:
-    """Return what a record C among records -C attains, which Theorem 3.7 bounds from below."""
+    """Return the divergence for a record C among records -C, which Theorem 3.7 bounds from
+    below."""
     copies = np.arange(size + 1)
     # log weights: many copies are rare beyond the range of numbers, and decide at large orders
     mixture = np.column_stack([2.0 * copies, binom.logpmf(copies, size, q / size)])

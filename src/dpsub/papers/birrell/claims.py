@@ -1,4 +1,4 @@
-"""Statements of Birrell et al., and what decides each."""
+"""Statements of Birrell et al., each with its criterion."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def wang_not_tight(frames: Frames) -> Finding:
 
 
 def put(claim: str, place: str, ask: claims.Ask, experiment: str) -> tuple[Claim, ...]:
-    """Return a statement about privacy: as stated by the same records, and what is true."""
+    """Return a claim about privacy in two variants, as stated and rigorous, judged by the same
+    records."""
     shared = {experiment: (experiment, "stated")}
     return (
         Claim(claim, place, ask, (experiment,), variants=STATED),

@@ -1,4 +1,5 @@
-"""The paper's Rényi bounds, next to what attacks attain and to our two bounds on epsilon."""
+"""The paper's Rényi bounds, next to the divergences that attacks attain and to our two bounds on
+epsilon."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def attained(name: str, training: Any) -> Callable[[float], float]:
 
 class RenyiOfAStep(Grid):
     """One record a theorem, degree of the expansion and order: its bound on the Rényi divergence of
-    one step, the bound of Wang et al. for the same samples, and what an attack attains."""
+    one step, the bound of Wang et al. for the same samples, and the divergence that an attack
+    attains."""
 
     name = "birrell_renyi"
     stage = "account"
@@ -202,8 +204,8 @@ class LeadingOrder(Grid):
 
 
 class DrawsWithReplacement(Grid):
-    """One record a noise and size of batches: what an attack on one step of draws with replacement
-    attains at order 2 and one rate (Figure 8)."""
+    """One record a noise and size of batches: the divergence that an attack on one step of draws
+    with replacement attains at order 2 and one rate (Figure 8)."""
 
     name = "birrell_draws"
     stage = "account"

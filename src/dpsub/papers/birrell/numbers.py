@@ -12,7 +12,7 @@ DELTA = "1e-05"
 
 
 def theorems(cells: LookUp) -> list[dict[str, Any]]:
-    """Return of each theorem its epsilon at delta = 1e-5 and our two ends."""
+    """Return for each theorem its epsilon at delta = 1e-5 and our two ends."""
     found = []
     for name, words in NAMES.items():
         where = {"theorem": name, "sampler": "*", "adjacency": "*", "delta": DELTA}

@@ -1,4 +1,4 @@
-"""What the paper's experiments fix, and the releases that are asked about."""
+"""Fixed settings of the paper's experiments, and the releases in question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims of the paper: what its text states and fixes, each with the criterion that decides it."""
+"""Statements, numbers and settings of the paper's text, each with the criterion that decides it."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def sampled_leak_more(frames: Frames) -> Finding:
 
 
 def larger_spread(frames: Frames) -> Finding:
-    """A larger variance at the same budget."""
+    """A larger variance of the noise at the same budget."""
     sd = pick(frames[NOISE], topic="summary", quantity="sd").set_index("method")["law"]
     return Finding(
         bool(sd["gau_br"] > sd["gau_dp"]), f"sd {sd['gau_br']:.4g} against {sd['gau_dp']:.4g}"
@@ -148,7 +148,7 @@ def acceptance(frames: Frames) -> pd.DataFrame:
 
 
 def recycling_accepts_more(frames: Frames) -> Finding:
-    """Never below plain noise, and a larger gap at sensitivity 5."""
+    """Acceptance never below that of plain noise, with a larger gap at sensitivity 5."""
     gap = acceptance(frames)["gau_br"] - acceptance(frames)["gau_dp"]
     largest = gap.groupby("sensitivity").max()
     if len(largest) < 2:
@@ -174,7 +174,8 @@ def crosses_ninety(frames: Frames) -> Finding:
 
 
 def leaks_less(frames: Frames) -> Finding:
-    """Recycled below plain noise, both kernels, at every T from 2 on."""
+    """Epsilon of recycled noise below that of plain noise, for both kernels, at every T from 2
+    on."""
     parts, proved, refuted = [], [], []
     # At T = 1 both are calibrated to one budget, and there is nothing to compare.
     for kernel, part in frames[COMPOSITION].query("n_compositions > 1").groupby("kernel"):
@@ -224,7 +225,7 @@ def rates(query: str, holds: Callable[[pd.Series], bool]) -> Criterion:
 
 
 def grows(series: pd.Series) -> bool:
-    """Smaller for fewer records, up to the grid of the search."""
+    """Smaller sampling rates for fewer records, up to the grid of the search."""
     # The convolution's search has a grid of rates: a fall by one hundredth is its resolution.
     return bool((series.diff().dropna() >= -0.01).all() and series.iloc[-1] > series.iloc[0])
 
@@ -281,12 +282,12 @@ def ratio(frame: pd.DataFrame) -> pd.Series:
 
 
 def difference(frame: pd.DataFrame) -> pd.Series:
-    """Return the absolute differences of claimed and true numbers."""
+    """Return the absolute differences between claimed and true numbers."""
     return (frame["claimed"] - frame["true"]).abs()
 
 
 def error(frame: pd.DataFrame) -> pd.Series:
-    """Return the same, relative to the true ones."""
+    """Return the differences between claimed and true numbers, relative to the true ones."""
     return (frame["claimed"] / frame["true"] - 1).abs()
 
 
@@ -311,7 +312,7 @@ def cases(
 
 
 def linear_cost(frames: Frames) -> Finding:
-    """Terms grow linearly with T; fewer have a weight that counts."""
+    """A number of terms that grows linearly with T, fewer of them with a weight that counts."""
     frame = pick(frames[CHECKS], statement="R5")
     if len(frame) < 3:
         raise MissingRecordsError("a linear fit needs three numbers of releases")
@@ -462,7 +463,7 @@ DATA = tuple(
 
 
 class BrdpClaims(claims.Claims):
-    """What the paper states and fixes."""
+    """Statements, numbers and settings of the paper."""
 
     name = "claims"
     caption = (

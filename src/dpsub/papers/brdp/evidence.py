@@ -1,5 +1,4 @@
-"""Numbers of the errata that follow from no table of the run: what placeholders `computed` ask
-for.
+"""Numbers of the errata that follow from no table of the run, for the placeholders `computed`.
 
 Unless it is said otherwise, D = theta = 1 and delta = 1e-5.
 """
@@ -32,7 +31,7 @@ SUM, COUNT = (0.5, 5.0, 22.0), (0.1, 3.0, 1.0)
 def chosen(
     kernel: str, epsilon: float, bound: float = 1.0, sensitivity: float = 1.0, delta: float = DELTA
 ) -> Choice:
-    """Return what the paper's Algorithm 2 chooses."""
+    """Return the recycler that the paper's Algorithm 2 chooses."""
     return paper.algorithm2(KERNELS[kernel], epsilon, delta, bound, sensitivity)
 
 
@@ -75,8 +74,8 @@ def delta_over_target(
 
 
 def delta_over_target_of_scale_10() -> float:
-    """Return the same for Algorithm 1 with Gaussian noise of scale 10, theta = 30, epsilon =
-    0.5."""
+    """Return the exact delta over its target for Algorithm 1 with Gaussian noise of scale 10, theta
+    = 30, epsilon = 0.5."""
     return true_delta(within(GaussianKernel(10.0), 0.5, 30.0), 0.5) / DELTA
 
 
@@ -102,7 +101,8 @@ def epsilon_for_nine_of_ten(delta: float) -> float:
 
 
 def best_epsilon_for_nine_of_ten() -> float:
-    """Return the same by exact accounting."""
+    """Return the epsilon at which the best recycler by exact accounting reaches an acceptance of
+    0.9."""
     # Each evaluation is a search of its own: a coarser root suffices for the digits shown.
     return float(brentq(lambda epsilon: best(epsilon).acceptance - 0.9, 2.5, 3.5, xtol=1e-3))
 
@@ -122,12 +122,13 @@ def theorem_3(recycled: bool, times: int) -> float:
 
 
 def composed(recycled: bool, times: int) -> float:
-    """Return the upper end of the exact epsilon of the same."""
+    """Return the upper end of the exact epsilon of the releases of `theorem_3`."""
     return account(_released(recycled), times, delta=DELTA, width=0.005).upper
 
 
 def composed_best(times: int) -> float:
-    """Return the same of a recycler that spends all slack on one release."""
+    """Return the upper end of the exact epsilon of as many releases of a recycler that spends all
+    slack on one release."""
     return account(best(1.0).law, times, delta=DELTA, width=0.01).upper
 
 
@@ -207,7 +208,7 @@ def recycled_acceptance(kernel: str, epsilon: float, bound: float, sensitivity: 
 
 
 def most_acceptance(epsilon: float, bound: float, sensitivity: float) -> float:
-    """Return the ceiling that any noise has."""
+    """Return the ceiling on the acceptance of any noise."""
     return ceiling(epsilon, DELTA, bound, sensitivity).upper
 
 
@@ -229,8 +230,8 @@ def spread_of_a_sum(poisson: bool) -> float:
 
 
 def gaussian_over_printed(delta: str) -> float:
-    """Return how far, in percent, epsilon of plain Gaussian noise is below the printed one of Table
-    I."""
+    """Return the shortfall in percent of the epsilon of plain Gaussian noise from the printed one
+    of Table I."""
     # The bound plays no part in epsilon; D = 1 is our choice, as the paper states none (BR19).
     settings = experiments.REGISTRY.get("brdp_table1").defaults()
     law = plain_noise(GaussianKernel, settings["epsilon"], settings["query_delta"], 3.0, 1.0).law

@@ -1,5 +1,5 @@
-"""Figures 1 to 8 of the paper, and what it lacks: when recycling pays, by number of releases, and
-an audit."""
+"""Figures 1 to 8 of the paper, and two that it lacks: the numbers of releases at which recycling
+pays, and an audit."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class PaperFigure(Artefact):
 
     @abstractmethod
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
-        """Return the figure, as `draw` makes it of panels, and what of the records is plotted."""
+        """Return the figure, as `draw` makes it of panels, and the plotted part of the records."""
 
 
 class RecyclingFramework(PaperFigure):
@@ -225,7 +225,7 @@ def _over_ratio(
     place: str,
 ) -> list[Panel]:
     """Return a panel of each part, and below it the exact delta over the stated one, cut off at
-    `lowest`, each with what `notes` says of curves that cannot be seen (below: at `place`)."""
+    `lowest`, each with the remark of `notes` on curves that cannot be seen (below: at `place`)."""
     label = {"ylabel": "recycling rate q" if y == "rate" else y, "ylim": (0, 1)}
     limits = {
         "ylabel": "exact / stated δ",

@@ -1,5 +1,5 @@
-"""Numbers of Jiang et al.'s pages that take several cells of a run: what placeholders `numbers` and
-`derived` ask for."""
+"""Numbers of Jiang et al.'s pages that take several cells of a run, for the placeholders `numbers`
+and `derived`."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def budgets(cells: LookUp) -> list[dict[str, str]]:
 
 
 def guarantees(cells: LookUp) -> dict[str, Any]:
-    """Return how many budgets the paper's theorem exceeds, the worst of them, and the slack where
-    it holds."""
+    """Return the number of budgets that the paper's theorem exceeds, the worst of them, and the
+    slack where it holds."""
     deltas = promised_and_exact(cells)
     # The exact delta is rounded up: a budget that is spent exactly does not count as exceeded.
     holds = deltas["ratio"] <= 1 + 1e-9
@@ -86,8 +86,8 @@ def exceeded_budgets(cells: LookUp) -> dict[str, Any]:
 
 
 def printed_epsilons(cells: LookUp) -> dict[str, int]:
-    """Return how many epsilons of Table I follow from the paper's theorems, and how many there
-    are."""
+    """Return the number of epsilons of Table I that follow from the paper's theorems, and their
+    number in all."""
     statements = cells.rows("claims", "holds", claim="*")
     if statements.empty:
         raise MissingRecordsError("this run judges no statement")
@@ -99,8 +99,8 @@ def printed_epsilons(cells: LookUp) -> dict[str, int]:
 
 
 def smaller_by(cells: LookUp) -> float:
-    """Return by how much, in percent, the exact epsilon of Table I is smaller with recycled
-    Gaussian noise."""
+    """Return the reduction in percent of the exact epsilon of Table I with recycled Gaussian
+    noise."""
     # Sampled methods have no exact epsilon (BR19), these two have one.
     cell = {"accountant": "exact", "delta": "1e-05"}
     recycled, plain = (

@@ -105,12 +105,12 @@ class Budget(Closed):
         return Budget.of(self, epsilon=epsilon, delta=delta)
 
     def ceiling(self) -> float:
-        """Return the most that any symmetric unimodal noise accepts, from above."""
+        """Return an upper bound on the acceptance of any symmetric unimodal noise."""
         return ceiling(self.epsilon, self.delta, self.bound, self.sensitivity).upper
 
 
 def row(method: str, chosen: Choice) -> dict[str, Any]:
-    """Return what a record says of one release."""
+    """Return the fields of one release in a record."""
     law = chosen.law
     return {
         "method": method,
@@ -124,7 +124,7 @@ def row(method: str, chosen: Choice) -> dict[str, Any]:
 
 
 def sampled_row(query: Query, cell: Budget, law: Recycled, sampling_rate: float) -> dict[str, Any]:
-    """Return what a release on a sample really does."""
+    """Return the fields of a release on a sample in a record, by exact accounting."""
     return {
         "sampling_rate": sampling_rate,
         "scale": law.kernel.scale,

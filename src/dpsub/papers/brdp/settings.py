@@ -129,6 +129,6 @@ WHOLE = {
 }
 BUDGET = "sensitivity bound epsilon delta"
 RELEASE = "method scale epsilon_y rate acceptance sd exact_delta"
-"""What a record says of a release: epsilon_y is the kernel's at the same delta, `exact_delta` what
-the release has."""
+"""Columns of a release in records: epsilon_y is the kernel's at the same delta, `exact_delta` the
+true delta of the release."""
 schema = partial(columns, text=TEXT, whole=WHOLE)

@@ -1,4 +1,4 @@
-"""Claims of Bun et al.: bounds, numbers, settings and definitions of the text, each with what
+"""Bounds, numbers, settings and definitions of the text of Bun et al., each with the criterion that
 decides it."""
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def curve_covers(sigma: float) -> Ask:
 
 
 def printed(frames: Frames) -> pd.DataFrame:
-    """Return the printed vectors and what the neighbour changes, class by class."""
+    """Return the printed vectors and their differences, class by class."""
     return pick(frames[NEYMAN].assign(change=change), topic="printed").sort_values("stratum")
 
 
@@ -234,7 +234,7 @@ def from_grid(claim: str, column: str, statement: str) -> Claim:
 
 
 class BunClaims(claims.Claims):
-    """What the paper states: bounds, numbers, settings, definitions."""
+    """Statements of the paper: bounds, numbers, settings, definitions."""
 
     name = "claims"
     caption = (

@@ -1,4 +1,4 @@
-"""Numbers of the errata that no table of the run has: what placeholders `computed` ask for."""
+"""Numbers of the errata that follow from no table of the run, for the placeholders `computed`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def growth_of_the_last_class() -> float:
 
 
 def largest_deviation_of_the_last_class() -> float:
-    """Return below what the standard deviation in the class lies: (1 + (5000 / sd)^2) / N =
+    """Return an upper limit for the standard deviation in the class: (1 + (5000 / sd)^2) / N =
     growth^2 - 1."""
     return 5000 / math.sqrt((growth_of_the_last_class() ** 2 - 1) * SMALLEST_WEIGHT - 1)
 
@@ -85,8 +85,8 @@ def break_even(epsilon: float) -> float:
 
 
 def informative_from() -> float:
-    """Return which multiple of 1/epsilon Delta / epsilon' must exceed for the corrected bound to be
-    positive."""
+    """Return the multiple of 1/epsilon that Delta / epsilon' must exceed for the corrected bound to
+    be positive."""
     # Proposition 4.2's corrected slack, 2 / epsilon^2, against the two-point bound of a path of
     # such steps (erratum BN3).
     per_step = 1e-4  # small, so that the path is long and the maximum that of a continuous one

@@ -24,7 +24,7 @@ CURVES: dict[tuple[str, str], dict[str, Any]] = {
 }
 """Variant and side -> style; bounds that all but coincide lie on each other, wide to narrow."""
 SPREAD = "#999999"
-"""Of populations whose establishments are spread over their classes."""
+"""Label of populations whose establishments are spread over their classes."""
 TOPICS = {
     "printed": {"label": "as printed", "color": PRINTED, "marker": "o"},
     "uniform": {"label": "synthetic, uniform within classes", "color": SPREAD, "marker": "s"},

@@ -1,5 +1,5 @@
-"""Numbers of Bun et al.'s pages that take several cells of a run: what placeholders `numbers` ask
-for."""
+"""Numbers of Bun et al.'s pages that take several cells of a run, for the placeholders
+`numbers`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dpsub.reproduce.report.cells import LookUp
 IS_BOUND = 1 - 1e-9
 """The ratio of a bound to the exact loss is at least 1, up to rounding."""
 NOT_PRIVATE = (", public", ", at best")
-"""How names of allocations end that need public numbers, or whose sensitivity is known from below
-only, so that nothing is promised."""
+"""Endings of the names of allocations that need public numbers, or whose sensitivity is known from
+below only, so that nothing is promised."""
 BOUNDS = {
     "T4.3": "Theorem 4.3 (randomised rounding)",
     "T7.2": "Theorem 7.2 (strata)",
@@ -54,7 +54,7 @@ def design_names(cells: LookUp) -> Mapping[str, str]:
 
 
 def loose_bounds(cells: LookUp) -> list[tuple[str, float]]:
-    """Return how many times the exact loss the bounds that hold are at most, by statement."""
+    """Return the largest ratio of each bound that holds to the exact loss, by statement."""
     loose = []
     for statement, name in BOUNDS.items():
         try:
@@ -151,8 +151,8 @@ def bound_for_clusters(cells: LookUp) -> float:
 
 
 def right_statements(cells: LookUp) -> dict[str, int]:
-    """Return how many statements are right in every case, as printed and as corrected, and how many
-    of the corrected ones are exact in every case."""
+    """Return the number of statements that are right in every case, as printed and as corrected,
+    and of corrected ones that are exact in every case."""
     right, tight = (cells.rows("tableE", what, statement="*") for what in ("right", "tight"))
     if not {"stated", "consistent"} <= {*right}:
         raise MissingRecordsError("this run judges no statement case by case")
@@ -165,8 +165,8 @@ def right_statements(cells: LookUp) -> dict[str, int]:
 
 
 def limits_on_tests(cells: LookUp) -> dict[str, float]:
-    """Return in how many cases the stated limit on the advantage of a test is above 1, and how many
-    times the largest advantage the corrected limit is at most."""
+    """Return the number of cases in which the stated limit on the advantage of a test is above 1,
+    and the largest ratio of the corrected limit to the largest advantage."""
     limits = cells.rows("tableC", "limit", difference="*", epsilon="*")
     if limits.empty:
         raise MissingRecordsError("this run tells no sample sizes apart")

@@ -101,8 +101,7 @@ def private_weights(
 
 
 class Scenario(NamedTuple):
-    """What a population may look like: sizes N_i and standard deviations (divisor N_i - 1) of the
-    strata."""
+    """A possible population: sizes N_i and standard deviations (divisor N_i - 1) of the strata."""
 
     sizes: tuple[int, ...]
     deviations: tuple[float, ...]

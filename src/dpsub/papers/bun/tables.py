@@ -89,7 +89,7 @@ def of_cases(**quantities: tuple[str, str]) -> tuple[Part]:
 
 
 class BoundTightness(Table):
-    """How far a bound lies from the exact loss."""
+    """Ratio of each bound to the exact loss."""
 
     title = "Each bound divided by the exact worst-case loss"
     name = "tableB"
@@ -106,7 +106,7 @@ class BoundTightness(Table):
 
 
 class StatementRates(BoundTightness):
-    """Which statements agree, are loose, or err."""
+    """Share of cases in which each statement is right, and tight."""
 
     title = "How often each statement is right, and tight"
     name = "tableE"
@@ -148,7 +148,7 @@ class SizeTests(Table):
 
 
 def change(frame: pd.DataFrame) -> pd.Series:
-    """Return what the neighbour changes, class by class."""
+    """Return the change of the allocation by the neighbour, class by class."""
     return frame["after"] - frame["before"]
 
 
@@ -177,7 +177,7 @@ class NeymanBySizeClass(Table):
 
 
 def known_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the advice with NaN for what is unknown or infinite, with totals, and with the
+    """Return the advice with NaN for unknown and infinite numbers, with totals, and with the
     relation in its notes."""
     numbers = frame[list(NUMBERS)]
     # -1 in the records stands for what a design has no number for.
@@ -192,8 +192,8 @@ def known_numbers(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class AdvisedDesigns(Table):
-    """What each design gives: epsilon', the law of the sample's size, variances with and without
-    noise."""
+    """The designs that are compared: epsilon', the law of the sample's size, variances with and
+    without noise."""
 
     title = "Design advisor on a simulated frame"
     name = "advice"

@@ -56,7 +56,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "consistent": {"label": "papers' pair, no guarantee", "marker": "x", "color": "#666666"},
     "rigorous": {"label": "proved", "marker": "D", "color": "black"},
 }
-"""How the variants are drawn where all have one colour, which is no sampler's."""
+"""Style of the variants where all have one colour, which is no sampler's."""
 
 BAR: dict[str, Any] = {"linewidth": 2.5, "alpha": 0.5, "solid_capstyle": "butt"}
 SETTING = ["dataset", "n", "steps", "target_epsilon", "target_delta"]
@@ -65,12 +65,12 @@ RELATIONS = (
     ("zero_out", "noise_zero_out", "necessary_zero_out"),
     ("substitute", "noise_multiplier", "necessary"),
 )
-"""With the columns of proved and of refuted noise."""
+"""Adjacency relations, with the columns of proved and of refuted noise."""
 
 
 def style_of(sampler: str) -> dict[str, Any]:
-    """Return how a sampler is drawn; a chain looks like a multistage sampler and is labelled by its
-    stages, and what has a size of its own by that."""
+    """Return the style of a sampler; a chain looks like a multistage sampler and is labelled by its
+    stages, a sampler with a size of its own by that size."""
     if ":" not in sampler:
         return sampler_style(sampler)
     stages = [stage.split(":") for stage in sampler.split(",")]
@@ -426,7 +426,8 @@ def _at_relation(axes: Axes, cells: pd.DataFrame) -> None:
 
 
 def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
-    """Return the cells along b at fixed m, those along m at fixed b, and what is fixed for both.
+    """Return the cells along b at fixed m, the cells along m at fixed b, and the values that are
+    fixed in both.
 
     The setting is that of the first cell that is only calibrated; the fixed m and b are those with
     the most cells.
@@ -436,7 +437,7 @@ def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str,
             "noise against b needs a surface with a two-stage sampler, got none; add one to "
             "fair_noise.surface"
         )
-    # What is only calibrated asks for one setting; trained cells of that setting join it.
+    # Cells that are only calibrated are of one setting; trained cells of that setting join them.
     setting = frame.loc[frame["surface"] == 1, SETTING].iloc[0]
     cells = frame[(frame[SETTING] == setting).all(axis=1)].drop_duplicates(
         ["variant", "sampler", "m", "b"]

@@ -23,7 +23,7 @@ BLOCK = ["dataset", "epsilon"]
 PLACE = [*BLOCK, "sampler"]
 SETTING = [*BLOCK, "steps", "m", "sampler"]
 RELATIONS = ("noise_multiplier", "noise_add_remove", "noise_zero_out")
-"""The noise that is proved under substitution, add/remove and zero-out."""
+"""Quantities of the noise that is proved under substitution, add/remove and zero-out."""
 VALUE, ENDS = ("value",), ("lower", "upper")
 
 
@@ -48,7 +48,7 @@ def known(numbers: pd.DataFrame) -> pd.DataFrame:
 
 
 def shown(numbers: pd.DataFrame, ends: Iterable[str] = VALUE) -> pd.DataFrame:
-    """Return numbers as the report lists them, a line for each of these ends."""
+    """Return numbers as the report lists them, one line for each number and each of these ends."""
     lines = numbers.melt(
         [*PLACE, "table", "column", "variant"], list(ends), "end", "number", ignore_index=False
     )
@@ -89,7 +89,8 @@ def labels(samplers: Iterable[str]) -> list[str]:
 
 
 def best_samplers(cells: LookUp) -> dict[str, Any]:
-    """Return in how many comparisons each sampler is among the best, and which are most often."""
+    """Return the number of comparisons in which each sampler is among the best, and the samplers
+    with the largest number."""
     best = quantity(cells, "winners", "among_the_best")
     by_sampler = best.groupby("sampler", sort=False)["value"]
     comparisons = best.groupby(BLOCK).ngroups
@@ -107,8 +108,8 @@ def best_samplers(cells: LookUp) -> dict[str, Any]:
 
 
 def differences_from_poisson(cells: LookUp) -> dict[str, Any]:
-    """Return for each sampler on which side of zero its intervals lie, and the largest difference
-    relative to Poisson's loss."""
+    """Return for each sampler the side of zero on which its intervals lie, and the largest
+    difference relative to Poisson's loss."""
     losses = quantity(cells, "winners", "loss")
     intervals = over_poisson(differences(cells), losses)
     # An interval that holds zero shows no difference, whichever way its middle lies.
@@ -150,8 +151,8 @@ def noise_at_equal_privacy(cells: LookUp) -> dict[str, Any]:
 
 
 def noise_that_is_refuted(cells: LookUp) -> dict[str, int]:
-    """Return in how many settings with another sampler an attack exceeds the target at the noise
-    that is enough for Poisson."""
+    """Return the number of settings with another sampler in which an attack exceeds the target at
+    the noise that is enough for Poisson."""
     necessary = by_setting(cells, "necessary", "*")
     poisson = by_setting(cells, "noise_multiplier", REFERENCE).droplevel("sampler")
     others = necessary[necessary.index.get_level_values("sampler") != REFERENCE]
@@ -180,13 +181,14 @@ def by_setting(cells: LookUp, column: str, sampler: str) -> pd.Series:
 
 
 def cheapest_sampler(cells: LookUp) -> dict[str, Any]:
-    """Return the gradients that the cheapest sampler saves, and how often its loss is larger."""
+    """Return the share of gradients that the cheapest sampler saves, and the number of cases in
+    which its loss is larger."""
     gradients = quantity(cells, "measures", "gradients_expected")
     ratios = over_poisson(gradients, gradients)
     cheapest = ratios.iloc[ratios["ratio"].argmin()]
     own = ratios[ratios["sampler"] == cheapest["sampler"]]
     intervals = own[PLACE].merge(differences(cells))
-    # What is shown below the sentence is the pair that it compares, in one block.
+    # The pair that the sentence compares, in one block, is shown below it.
     block = gradients[(gradients[BLOCK] == cheapest[BLOCK]).all(axis=1)]
     pair = block[block["sampler"].isin((cheapest["sampler"], REFERENCE))]
     cells.show(shown(pair), shown(intervals, ENDS))
@@ -201,8 +203,8 @@ def cheapest_sampler(cells: LookUp) -> dict[str, Any]:
 
 
 def papers_pair(cells: LookUp) -> dict[str, Any]:
-    """Return in how many cases an attack exceeds the target that the papers' pair promises, and
-    for each sampler the case with the largest excess."""
+    """Return the number of cases in which an attack exceeds the target that the papers' pair
+    promises, and for each sampler the case with the largest excess."""
     attained = attained_by_papers_pair(cells)
     proved = quantity(cells, "measures", "epsilon_upper", "consistent")
     worst = attained.loc[attained.groupby("sampler", sort=False)["excess"].idxmax()]
@@ -243,8 +245,8 @@ def target_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
 
 
 def reversals(cells: LookUp) -> dict[str, dict[str, float]]:
-    """Return how many pairs of samplers are told apart in each variant, and how many of them the
-    other way at equal proved privacy."""
+    """Return the number of pairs of samplers that are told apart in each variant, and of pairs that
+    are ordered the other way at equal proved privacy."""
     counts = {}
     for variant in ("stated", "consistent"):
         try:
@@ -290,13 +292,13 @@ def noise_by_relation(cells: LookUp) -> dict[str, Any]:
 
 
 def span(ratios: pd.Series) -> tuple[float, float]:
-    """Return the smallest and the largest of those that there are."""
+    """Return the smallest and the largest of the numbers that are not missing."""
     return ratios.min(), ratios.max()
 
 
 def coverage(cells: LookUp) -> dict[str, Any]:
-    """Return in which percentage of seeds the bootstrap's intervals cover the truth, and whose are
-    shown to cover it less often than they say."""
+    """Return the percentage of seeds in which the bootstrap's intervals cover the truth, and the
+    samplers whose intervals are shown to cover it less often than they say."""
     numbers = quantity(cells, "measures", "coverage")
     numbers = known(numbers.dropna(subset=list(ENDS)))
     cells.show(shown(numbers, (*VALUE, *ENDS)))
@@ -309,7 +311,7 @@ def coverage(cells: LookUp) -> dict[str, Any]:
 
 
 def same_law(cells: LookUp) -> dict[str, Any]:
-    """Return how often the ranks of two samplers differ that are one in law."""
+    """Return the number of comparisons in which two samplers of one law have different ranks."""
     ranks = quantity(cells, "rankings", "rank")
     ranks = ranks[ranks["sampler"].isin(SAME_LAW)]
     both = known(ranks[ranks.duplicated(BLOCK, keep=False)])

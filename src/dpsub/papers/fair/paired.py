@@ -1,4 +1,4 @@
-"""Contests of the fair comparison, next to those that other papers make at one stated epsilon'."""
+"""Contests of the fair comparison, next to the contests of other papers at one stated epsilon'."""
 
 from __future__ import annotations
 

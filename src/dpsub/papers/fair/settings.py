@@ -20,7 +20,7 @@ TRAIN_SHARE = 0.75
 
 @dataclass(frozen=True)
 class FairTask(Task):
-    """A task with what is fixed for all samplers, noise levels and variants.
+    """A task with the settings that are the same for all samplers, noise levels and variants.
 
     Step sizes and bounds were chosen by looking at training without noise, which should come near
     its end in the steps of the configuration, and at training with WOR batches at one noise level;
@@ -67,7 +67,7 @@ _TASKS = (
     FairTask("bootstrap_mean", Linear(1), 300, 4.0, 1.0, "estimate_error"),
 )
 TASKS = {task.name: task for task in _TASKS}
-"""By the name that a cell gives as its data set."""
+"""Tasks by the name that a cell gives as its data set."""
 
 
 class FairEntry(Targets):

@@ -55,7 +55,7 @@ def mean_interval(
     spread = float(releases.var(ddof=1))
     counts = np.arange(len(law.pmf))
     v = n * (float(counts**2 @ law.pmf) - law.mean**2) / m**2
-    # What the noise alone explains of the spread is taken off; v = 0 leaves nothing to estimate.
+    # The spread from the noise alone is subtracted; v = 0 leaves nothing to estimate.
     own = max(0.0, spread - noise_scale**2) / v if v > 0 else 0.0
     variance = own / n + spread / t
     # of the variance's estimate in the spread^2 that is observed

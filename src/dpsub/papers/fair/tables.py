@@ -25,7 +25,7 @@ from dpsub.reproduce.tables import Column, Part, Row
 
 COMPARISON = "fair_comparison"
 STATED = comparisons()
-"""What other papers compare at one stated epsilon', by experiment: none where none is there."""
+"""Comparisons of other papers at one stated epsilon', by experiment; empty without them."""
 WITH_STATED = (COMPARISON, *STATED)
 
 
@@ -45,7 +45,7 @@ class FairTable(tables.Table):
     layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
 
     def number_kind(self, column: str, variant: str) -> str:
-        """Return what a privacy number is: epsilon is attained or proved for a noise, whichever
+        """Return the kind of a privacy number: epsilon is attained or proved for a noise, whichever
         variant chose that noise."""
         if column.startswith("epsilon"):
             # The papers' pair chooses the noise, but the bound for that noise is proved.
@@ -56,7 +56,7 @@ class FairTable(tables.Table):
 
 
 class Winners(FairTable):
-    """Which samplers have the smallest loss at the same privacy."""
+    """The samplers with the smallest loss at the same privacy."""
 
     title = "Which sampler is best at equal proved privacy"
     name = "winners"
@@ -101,12 +101,12 @@ def _winners(contest: Contest) -> Iterator[Row]:
 
 
 def noted(*parts: str) -> str:
-    """Return a note of several parts, those that are empty left out."""
+    """Return a note that joins its parts without the empty ones."""
     return "; ".join(filter(None, parts))
 
 
 def first(name: str) -> Callable[[pd.DataFrame], float]:
-    """Return what gives a group's first number, NaN where not all are numbers."""
+    """Return the function for a group's first number, NaN where not all are numbers."""
     return lambda group: float(group[name].iloc[0]) if group[name].notna().all() else math.nan
 
 

@@ -1,5 +1,5 @@
-"""Numbers, settings and statements of the text of Fay et al.; those on data are put only to the
-paper's data."""
+"""Numbers, settings and statements of the text of Fay et al.; statements about data are judged only
+on the paper's data."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def every_real(frame: pd.DataFrame) -> tuple[str, pd.DataFrame]:
 
 
 def paired(frame: pd.DataFrame, sampler: str, other: str) -> pd.DataFrame:
-    """Return the median costs of two samplers, a row a cell (data set, size, finite target).
+    """Return the median costs of two samplers, one row a cell (data set, size, finite target).
 
     `worse` says whether `sampler` has the larger median, and a sign test over common repeats agrees
     (two-sided, 5 % a cell).
@@ -289,7 +289,7 @@ NUMBERS = (
     ),
     Claim("c15", "Section 5", lambda _: RHO, column="rho", variants=STATED),
     Claim("c16", "Section 5", lambda _: PERCENTILE, column="percentile", variants=STATED),
-    # what Figure 5, right, draws of Covertype, by Table 1's number of rows
+    # rows of Covertype that Figure 5, right, draws, by Table 1's number of rows
     Claim(
         "c26",
         "Section 5",

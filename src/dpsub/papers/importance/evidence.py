@@ -1,4 +1,4 @@
-"""Numbers of the errata that no table of the run has: what placeholders `computed` ask for."""
+"""Numbers of the errata that follow from no table of the run, for the placeholders `computed`."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def approximated(epsilon: float, rate: float) -> float:
 
 
 def misprinted(rate: float) -> float:
-    """Return the amplified loss with exp(1/q) in the place of exp(eps(1/q, x))."""
+    """Return the amplified loss with exp(1/q) in place of exp(eps(1/q, x))."""
     return math.log1p(rate * math.expm1(1 / rate))
 
 
 def above_the_target(relative: bool = False) -> float:
-    """Return by how much weights of the released code exceed a target of 1000, in nats or relative
-    to it."""
+    """Return the amount by which weights of the released code exceed a target of 1000, in nats or
+    relative to it."""
     # Weights depend on norms only: two thousand rows show what half a million would.
     points, _ = twin(described.of("song"), 2000)
     data, norms = DataFacts.of(points), np.sqrt(squared_norms(points))

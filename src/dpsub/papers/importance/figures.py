@@ -1,5 +1,5 @@
-"""Figures of Fay et al., and beyond: losses by group, when sampling helps, least errors, and a map
-of the noise."""
+"""Figures of Fay et al., and further ones: losses by group, when sampling helps, least errors, and
+a map of the noise."""
 
 from __future__ import annotations
 
@@ -348,7 +348,7 @@ class _CostFigure(OnData):
         ), cells
 
     def _fixed_values(self, part: pd.DataFrame) -> list[float]:
-        """Return what the rows of a block are, for one data set: targets or sizes."""
+        """Return the values that the rows of a block have, for one data set: targets or sizes."""
         chosen = (
             part.loc[part["sampler"] == "full", "epsilon"]
             if self.size
@@ -358,15 +358,15 @@ class _CostFigure(OnData):
 
     def _panel(self, part: pd.DataFrame, fixed_value: float, *, first: bool, titled: bool) -> Panel:
         """Return the panel of one data set, mode, and target or size, with medians, quartiles and
-        what has no axis."""
+        the levels that have no place on the axis."""
         # The mean squared norm is the cost of one centre: it gives all costs of a column one unit.
         power = max(0, int(np.floor(np.log10(part["mean_square"].iloc[0]))))
         fixed, x, name = ("epsilon", "m_paper", "ε") if self.size else ("m_paper", "epsilon", "m")
         costs = ["lower", "median", "upper", "mean_square"]
         chosen = where(part, **{fixed: fixed_value})
         chosen = chosen.assign(**{column: chosen[column] / 10.0**power for column in costs})
-        # What has no place on the axis is a level: full data have no size, runs without noise no
-        # epsilon.
+        # Cells without a place on the axis are levels: full data have no size, runs without noise
+        # no epsilon.
         flat = chosen[(chosen["sampler"] == "full") | np.isinf(chosen["epsilon"])]
         layers: list[Layer] = [
             curves(

@@ -1,5 +1,5 @@
-"""Names, colours and markers of samplers, modes and data sets, and what data an artefact was made
-from."""
+"""Names, colours and markers of samplers, modes and data sets, and the labels of the data behind an
+artefact."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SAMPLERS: dict[str, dict[str, Any]] = {
 }
 MODES = {"as_done": "released code", "stated": "as stated", "consistent": "repaired"}
 ATTACKS = {"noise": "the noise radius", "first_centres": "first centres drawn from the data"}
-"""What each attack on weighted DP-Lloyd uses."""
+"""Attack on weighted DP-Lloyd -> the property that it exploits."""
 MAIN = ("kdd_protein", "rna", "song", "covertype")
 APPENDIX = ("ijcnn1", "pose", "miniboone", "fma")
 TITLES = {name: described.title for name, described in EIGHT.items()}
@@ -59,7 +59,7 @@ GENUINE_LABELS = ("real", "table1")
 
 
 class ImportanceLabels(Labels):
-    """In tables, figures and the report."""
+    """Display names in tables, figures and the report."""
 
     name = "importance"
     quantities: ClassVar = {
@@ -87,7 +87,7 @@ class OnData(Artefact):
         frames = [
             records[name] for name in self.experiments if "data_label" in records.get(name, ())
         ]
-        # What follows from Table 1 needs no data, and thus no label.
+        # Numbers that follow from Table 1 need no data, and thus no label.
         return tuple(
             sorted({label for frame in frames for label in frame["data_label"]} - {"table1"})
         )
@@ -108,6 +108,6 @@ def title_of(part: pd.DataFrame) -> str:
 
 
 def by_dataset(frame: pd.DataFrame, names: Iterable[str] = TITLES) -> dict[str, pd.DataFrame]:
-    """Return the records of each of these data sets that has some; by default of all, in the
-    paper's order."""
+    """Return the records of each of these data sets, by default of all in the paper's order,
+    without those that have none."""
     return {name: part for name in names if len(part := frame[frame["dataset"] == name])}

@@ -1,5 +1,5 @@
-"""Numbers of Fay, Mair and Sjölund's pages that take several cells of a run: what placeholders
-`numbers` ask for."""
+"""Numbers of Fay, Mair and Sjölund's pages that take several cells of a run, for the placeholders
+`numbers`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CODES = {
 
 
 def attacks(cells: LookUp) -> Mapping[str, str]:
-    """Return what each attack uses, by its name in the run."""
+    """Return the property that each attack exploits, by the attack's name in the run."""
     return ATTACKS
 
 
@@ -93,8 +93,8 @@ def budget_split(cells: LookUp) -> list[tuple[str, float]]:
 
 
 def gains_of_delta(cells: LookUp) -> list[dict[str, Any]]:
-    """Return by which factor a delta makes the proved epsilon of sums smaller, by dimension and
-    pure epsilon."""
+    """Return the factor by which a delta reduces the proved epsilon of sums, by dimension and pure
+    epsilon."""
     # "Rigorous" is the only variant: gains are proved upper bounds.
     gains = cells.rows("gain", "gain", topic="sums", sampler="full", d="*", epsilon="*")
     if gains.empty:

@@ -22,7 +22,7 @@ Rounds = Annotated[int, Field(ge=1, le=1_000, description="Rounds of DP-Lloyd.")
 Mixing = Annotated[float, Field(gt=0, le=1, description="Uniform share of the coreset sampler.")]
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-"""Of the losses of a group of records."""
+"""Quantiles of the losses of a group of records."""
 
 
 def check_sizes(sizes: Mapping[str, Iterable[int]]) -> None:
@@ -61,13 +61,13 @@ class PointSets(Closed):
 
 
 class OnSets(Group):
-    """The data to cluster."""
+    """Settings of an experiment on data sets to be clustered."""
 
     sets: PointSets = Field(PointSets(), description="Data sets to be clustered.")
 
 
 class ClusteringRounds(Group):
-    """Private k-means."""
+    """Settings of private k-means."""
 
     @classmethod
     def key(cls) -> str:

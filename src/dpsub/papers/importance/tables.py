@@ -1,5 +1,5 @@
-"""Tables of Fay et al., and beyond: noise, costs, canaries, coresets, losses of groups, what a
-delta buys."""
+"""Tables of Fay et al., and further ones: noise, costs, canaries, coresets, losses of groups, and
+the gain from a delta."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _OfDataSets(Table):
 
     genuine_labels = ("", *GENUINE_LABELS)
     words: ClassVar[Mapping[str, Mapping[Any, object]]] = {"dataset": TITLES}
-    # What stands in a record where a row has no such field: full data have no size.
+    # Entries of a record where a row has no such field: full data have no size.
     absent: ClassVar[Mapping[str, object]] = {
         "m": 0,
         "d": 0,
@@ -90,7 +90,7 @@ def medians(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the medians without those of what full data do not need."""
+    """Return the medians without the parts that full data do not need."""
     times, needless = medians(frame).assign(variant="stated"), list(PARTS[:-1])
     # Full data are neither weighted nor sampled.
     times.loc[times["sampler"] == "full", needless] = math.nan
@@ -141,8 +141,8 @@ class LastComputationTimes(_Times):
 
 
 def chosen_noise(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells with noise: from Table 1, or from data where that does not suffice or was
-    not asked."""
+    """Return the cells with noise: from Table 1, or from data where Table 1 does not suffice or was
+    not read."""
     noisy = frame[np.isfinite(frame["epsilon"])]
     # Table 1 has no norms, which opt needs, and the released grid is shown on data only.
     on_data = (noisy["sampler"] == "opt") | (noisy["variant"] == "as_done")

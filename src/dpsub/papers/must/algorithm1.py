@@ -139,7 +139,7 @@ def cell_mass_bounds(
     # A difference that rounds below 0 is charged in `mass_error`.
     masses = np.maximum(signed, 0.0)
     outside_above = float(pair.sf(t[-1:])[0])
-    # What no cell holds: losses beyond both ends of the grid, and components that the pair has
+    # Mass in no cell: losses beyond both ends of the grid, and components that the pair has
     # dropped.
     outside = outside_above + float(pair.cdf(t[:1])[0]) + pair.bulk[2]
     # A tail probability has a relative error: at each edge the smaller of both tails carries it.
@@ -247,7 +247,7 @@ def _chernoff(exponents: np.ndarray) -> float:
 
 
 ROUND_OFF_FLOOR = 1e-12
-"""What FFT round-off leaves of the plain methods: smaller values are noise, possibly negative."""
+"""FFT round-off of the plain methods: smaller values are noise, possibly negative."""
 # cells below this mass were left out of the error term of the published bounds
 _DROPPED_CELL = 1e-8
 

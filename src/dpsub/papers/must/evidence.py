@@ -1,5 +1,4 @@
-"""Numbers of the errata that follow from no table of the run: what placeholders `computed` ask
-for."""
+"""Numbers of the errata that follow from no table of the run, for the placeholders `computed`."""
 
 from __future__ import annotations
 
@@ -87,7 +86,7 @@ def sd_of_a_mean() -> float:
 
 
 def printed_above_baseline(table: str, column: str) -> int:
-    """Return how many printed errors of private runs are above the one without privacy."""
+    """Return the number of printed errors of private runs above the error without privacy."""
     cells = published.load("must", table).query(f"column == '{column}'")
     # Table 7 has a baseline for each coefficient, Table 6 one.
     key = cells["coefficient"] if "coefficient" in cells else cells["column"]

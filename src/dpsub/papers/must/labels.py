@@ -1,4 +1,4 @@
-"""How names that only this paper uses are shown."""
+"""Display names that only this paper uses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dpsub.reproduce.labels import Labels
 
 
 class MustLabels(Labels):
-    """In tables, figures and the report."""
+    """Display names in tables, figures and the report."""
 
     name = "must"
     quantities: ClassVar = {

@@ -1,5 +1,5 @@
-"""Numbers of the main paper's pages that take several cells of a run: what placeholders `numbers`
-and `derived` ask for."""
+"""Numbers of the main paper's pages that take several cells of a run, for the placeholders
+`numbers` and `derived`."""
 
 from __future__ import annotations
 
@@ -47,14 +47,15 @@ def composed_privacy(cells: LookUp) -> dict[str, Any]:
 
 
 def proved_privacy(cells: LookUp) -> dict[str, dict[str, float]]:
-    """Return delta of experiment 3 as an attack attains it, and as it is proved."""
+    """Return delta of experiment 3: the value that an attack attains, and the proved bound."""
     return {
         end: by_sampler(cells, "table8", f"delta_c_{end}", "rigorous") for end in ("lower", "upper")
     }
 
 
 def noise_over_wor(cells: LookUp) -> list[dict[str, Any]]:
-    """Return how much more noise the multistage samplers need than WOR, over all targets tried."""
+    """Return the least and the greatest ratio of the noise of each multistage sampler to that of
+    WOR, over all targets tried."""
     ratios = cells.rows(
         "noise_at_equal_privacy", "noise_over_wor", target_epsilon="*", sampler="*", adjacency="*"
     )
@@ -129,8 +130,8 @@ def accuracy_of_long_steps(cells: LookUp) -> dict[str, float]:
 
 
 def too_large_deltas(cells: LookUp) -> dict[str, float]:
-    """Return how many printed delta' of Table 6 come out only as done, and by which factors they
-    are above what is stated."""
+    """Return the number of printed delta' of Table 6 that come out only as done, and the factors by
+    which they exceed the stated values."""
     deltas = cells.rows("table6", "delta_amplified", epsilon_amplified="*", sampler="*")
     # Cells that match only with the ratio C / sigma (erratum E3).
     as_done = deltas[deltas["verdict"].str.endswith("_as_done") & (deltas["printed"] != "")]
@@ -156,15 +157,16 @@ def bias_of_the_variance(cells: LookUp) -> dict[str, Any]:
 
 
 def claimed_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
-    """Return delta after all steps by sampler: the printed bound, and what an attack attains."""
+    """Return delta after all steps by sampler: the printed bound, and the value that an attack
+    attains."""
     printed = by_sampler(cells, "table8", "delta_c_upper", "printed")
     attained = by_sampler(cells, "table8", "delta_c_lower", "rigorous")
     return {sampler_label(name): (printed[name], attained[name]) for name in printed}
 
 
 def refuted_bounds(cells: LookUp) -> dict[str, float]:
-    """Return how many upper bounds of delta Table 8 prints, how many of them an attack exceeds, and
-    what it attains there."""
+    """Return the number of printed upper bounds of delta in Table 8, the number that an attack
+    exceeds, and the values that it attains there."""
     pairs = claimed_and_attained(cells).values()
     attained = [found for claimed, found in pairs if found > claimed]
     if not attained:
@@ -197,7 +199,7 @@ def noise_over_c(cells: LookUp, sampler: str) -> float:
 
 
 def too_large_in_table_6(cells: LookUp) -> float:
-    """Return by how much, in percent, the printed error of MUST.OW is larger than ours."""
+    """Return the excess in percent of the printed error of MUST.OW over ours."""
     # The cell of erratum E8, the one Monte Carlo cell of Table 6 that no variant
     # reproduces.
     cell = {"epsilon_amplified": "0.001", "sampler": "must_ow"}
@@ -208,7 +210,8 @@ def too_large_in_table_6(cells: LookUp) -> float:
 
 
 def noise_of_the_pair(cells: LookUp) -> dict[str, int]:
-    """Return in how many settings an attack exceeds the target at the noise of the paper's pair."""
+    """Return the number of settings in which an attack exceeds the target at the noise of the
+    paper's pair."""
     where = dict.fromkeys(("target_epsilon", "sampler", "adjacency"), "*")
     both = [
         cells.rows("noise_at_equal_privacy", column, **where).reindex(columns=[*where, "rigorous"])
@@ -222,8 +225,8 @@ def noise_of_the_pair(cells: LookUp) -> dict[str, int]:
 
 
 def peers_below_an_attack(cells: LookUp) -> dict[str, int]:
-    """Return how many upper bounds of the Rényi accountant, given noise in units of C, lie below
-    what an attack attains, if no other upper bound does."""
+    """Return the number of upper bounds of the Rényi accountant, given noise in units of C, that an
+    attack exceeds, if no other upper bound is exceeded."""
     setting = ["sampler", "adjacency", "n", "m", "noise_multiplier", "n_compositions"]
     where = dict.fromkeys([*setting, "tool"], "*")
     upper, lower = (cells.rows("peer_bounds", end, **where) for end in ("upper", "lower"))

@@ -10,15 +10,14 @@ from dpsub import sampling
 from dpsub.reproduce import settings as s
 
 MUST = ("must_ow", "must_ww")
-"""What the paper's statements call MUST: its two samplers that are drawn from fewer records than
-WR."""
+"""The two samplers that the paper's statements call MUST, drawn from fewer records than WR."""
 
 # The samplers of the paper's experiments; MUST.WO has the law of WR (Corollary 6), so that the
 # experiments leave it out and only its draws are counted and timed (Tables 9 and 10).
 FIVE = ("poisson", "wor", "wr", *MUST)
 SIX = ("poisson", "wor", "wr", "must_wo", *MUST)
 METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
-"""Of a classifier, on the test part of Adult."""
+"""Metrics of a classifier, on the test part of Adult."""
 
 CONSISTENT_NOISE = "table8_consistent_noise"
 """Name, in the records, of Table 8 composed at the larger noise of the consistent utilities."""
@@ -83,7 +82,7 @@ class Experiment3(s.Group):
 
 
 class Table8(Experiment3):
-    """What the bounds delta_c of Table 8 compose."""
+    """The compositions behind the bounds delta_c of Table 8."""
 
     # Rows of the training part of Adult, of 41292; the accounting composes the paper's size,
     # whatever data the fits have read.
@@ -95,7 +94,7 @@ class Table8(Experiment3):
 
 
 class SizesOfFigureS2(s.Group):
-    """Sizes of Figure S2, and of the curves of what is proved."""
+    """Sizes of Figure S2, and of the curves of proved bounds."""
 
     n: s.FrameSize = 10000
     b: s.FirstStage = 118
@@ -103,7 +102,7 @@ class SizesOfFigureS2(s.Group):
 
 
 class FigureS2(SizesOfFigureS2):
-    """What the curves of Figure S2 compose."""
+    """The compositions behind the curves of Figure S2."""
 
     # At 0.05 the mean loss of one occurrence is 1 / (2 s^2) = 200 nats, far beyond the L = 10 of
     # Figure S2.

@@ -266,8 +266,8 @@ WHERE = "{adjacency}, noise {noise_multiplier:.4g} C, {denominator} denominator"
 
 
 def sides(name: str) -> dict[str, Column]:
-    """Return the columns of what is refuted, proved, and bracketed for the paper's pair, of records
-    `both_sides`."""
+    """Return the columns of `both_sides`: the refuted end, the proved end, and the bracket of the
+    paper's pair."""
     return {
         f"{name}_lower": Column("attack", note=f"attack (lower), {WHERE}"),
         f"{name}_upper": Column("proved", note=f"{{says}}, {WHERE}"),
@@ -290,7 +290,7 @@ def both_sides(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_statistic(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return what is proved under the `statistic` where it stands in Table 8."""
+    """Return the proved numbers, each under the `statistic` of its place in Table 8."""
     names = {
         "table8": "",
         PRINTED_SCALE: "delta_at_the_printed_scale",
@@ -309,8 +309,8 @@ def with_statistic(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class LogisticRegression(MustTable):
-    """Beyond what is printed: deviations over seeds, paired differences, the converged solver,
-    scikit-learn's fit."""
+    """Table 8, and numbers that are not printed: deviations over seeds, paired differences, the
+    converged solver, scikit-learn's fit."""
 
     title = "Table 8. Experiment 3: logistic regression on Adult"
     name = "table8"
@@ -599,13 +599,13 @@ QUESTION = ("sampler", "adjacency", "n", "m", "noise_multiplier", "n_composition
 
 
 def of_ours(frame: pd.DataFrame, column: str) -> np.ndarray:
-    """Return what this package answers to the question of each record."""
+    """Return this package's answer to the question of each record."""
     ours = frame[frame["tool"] == "dpsub"].set_index(list(QUESTION))[column]
     return ours.reindex(pd.MultiIndex.from_frame(frame[list(QUESTION)])).to_numpy()
 
 
 def with_widths(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return answers with their widths; what lies below an attack on the same question cannot be a
+    """Return answers with their widths; an answer below an attack on the same question cannot be a
     bound."""
     # An answer below what explicit data sets attain is refuted, whatever its documentation calls
     # it.

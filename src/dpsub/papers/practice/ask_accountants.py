@@ -4,8 +4,8 @@ By hand, where dp-accounting, prv-accountant and autodp are installed (the group
     python -m dpsub.papers.practice.ask_accountants
 
 An answer is written with seven digits, rounded so that it claims no more than the accountant does:
-upper bounds and estimates up, lower bounds down. What an accountant has no method for, refuses, or
-answers by no finite number, is left out.
+upper bounds and estimates up, lower bounds down. Questions that an accountant has no method for,
+refuses, or answers by no finite number are left out.
 """
 
 from __future__ import annotations

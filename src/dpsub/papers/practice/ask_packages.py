@@ -4,8 +4,8 @@
 
 PACKAGE is the name of a file in `packages`; by default all are asked. Each version is installed by
 pip into an environment of its own below FOLDER, which is kept for the next time. Recorded answers
-of other packages stay. What a package has no method for, refuses, or answers by no finite number is
-left out, and said on the standard error.
+of other packages stay. Questions that a package has no method for, refuses, or answers by no finite
+number are left out, and listed on the standard error.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def rows(package: Package, version: str, python: Path | str) -> Iterator[dict[st
 
 
 def recorded() -> list[dict[str, str]]:
-    """Return the answers that are recorded."""
+    """Return the recorded answers."""
     if not PUBLISHED.exists():
         return []
     with PUBLISHED.open(newline="", encoding="utf-8") as file:

@@ -87,7 +87,8 @@ class PracticeAnswers(Grid):
 
 
 class PracticePackages(Grid):
-    """As `PracticeAnswers`, for the answers of all packages at their versions.
+    """Recorded answers of all packages at their versions: one record a setting, accountant and
+    version, with the columns of `PracticeAnswers`.
 
     Ends are refined to about 1e-5 of a claim and no game is played, so that they cost little:
     a claim closer to the truth may stay open.
@@ -155,8 +156,8 @@ class PracticeShuffling(Grid):
                     "effort": settings.effort,
                 }
                 account = dpsub.account(shuffle, training.n, epochs=training.epochs, **question)
-                # What is reported for shuffled batches in practice: Poisson sampling at the
-                # expected batch size.
+                # The usual account of shuffled batches: Poisson sampling at the expected batch
+                # size.
                 poisson = dpsub.account(
                     dpsub.Poisson(training.m / training.n), steps=steps, **question
                 )
@@ -267,7 +268,8 @@ def judged_answers(
 
 
 def ends_of(setting: AccountingQuestion, **limits: Any) -> ClaimJudge:
-    """Return the epsilon of a setting, to be refined from both sides as far as claims take it."""
+    """Return the bounds on epsilon of a setting, to be refined from both sides until the claims
+    about it are decided."""
     release = dpsub.Release(
         sampler_of(setting),
         setting.n or None,
@@ -290,8 +292,8 @@ def sampler_of(setting: AccountingQuestion) -> Sampler | Schedule:
 
 
 def judged(claimed: float, lower: float, upper: float, *, below: bool = True) -> float:
-    """Return whether epsilon in [lower, upper] is at most (`below`), or at least, what is claimed;
-    NaN if open."""
+    """Return 1 where epsilon in [lower, upper] is at most (`below`), or at least, the claimed one,
+    0 where it is not, NaN where this is open."""
     if not below:
         claimed, lower, upper = -claimed, -upper, -lower
     return {"proved": 1.0, "refuted": 0.0, "open": math.nan}[verdict_of(claimed, lower, upper)]

@@ -1,5 +1,5 @@
-"""Numbers of the pages on accounting in practice that take several cells of a run: what
-placeholders `numbers` and `derived` ask for."""
+"""Numbers of the pages on accounting in practice that take several cells of a run, for the
+placeholders `numbers` and `derived`."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def with_end(rows: pd.DataFrame, ends: pd.DataFrame, keys: list[str], name: str)
 
 
 def accountants(cells: LookUp) -> list[dict[str, Any]]:
-    """Return for each accountant how many of its answers are proved, refuted and open, and the
-    least and the largest ratio of an answer to the epsilon that an attack attains."""
+    """Return for each accountant the numbers of proved, refuted and open answers, and the least and
+    the largest ratio of an answer to the epsilon that an attack attains."""
     judged = answers(cells)
     # Below 1 an upper bound is refuted.
     judged = judged.assign(ratio=judged["claimed"] / judged["attained"])
@@ -95,7 +95,8 @@ class Refuted:
 
 @dataclass(frozen=True)
 class Example:
-    """One answer that is not refuted, and how it and our bounds on it are reproduced."""
+    """One answer that is not refuted, with the code that asks for it and the command for our bounds
+    on it."""
 
     answer: dict[Hashable, Any]
     code: str
@@ -121,19 +122,19 @@ class PackagePart:
 
     @property
     def path(self) -> str:
-        """Where it says how it is asked."""
+        """The file that shows how the package is asked."""
         return f"src/dpsub/papers/practice/packages/{self.name}.py"
 
 
 def parts(cells: LookUp) -> list[PackagePart]:
-    """Return what is said of each package, on a page of its own."""
+    """Return the results of each package, for a page of its own."""
     judged = _answers(cells, "packages", accountant="*", version="*")
     judged = judged.assign(ratio=judged["claimed"] / judged["attained"])
     return [_part(name, package, judged) for name, package in packages().items()]
 
 
 def questions(cells: LookUp) -> int:
-    """Return how many questions the packages were asked."""
+    """Return the number of questions that the packages were asked."""
     judged = _answers(cells, "packages", accountant="*", version="*")
     return len(judged[[*SETTING, *SIZES]].drop_duplicates())
 
@@ -145,8 +146,8 @@ def refuted_packages(cells: LookUp) -> list[str]:
 
 
 def understated(cells: LookUp, accountant: str) -> dict[str, float]:
-    """Return how many answers of an accountant are refuted, and the least and the largest ratio of
-    what an attack attains to them."""
+    """Return the number of refuted answers of an accountant, and the least and the largest ratio of
+    the epsilon that an attack attains to such an answer."""
     judged = _answers(cells, "packages", accountant=accountant, version="*")
     refuted = judged[judged["verdict"] == "refuted"]
     factor = refuted["attained"] / refuted["claimed"]
@@ -329,9 +330,9 @@ def brackets(cells: LookUp) -> pd.DataFrame:
 
 
 def over_poisson(cells: LookUp) -> dict[str, Any]:
-    """Return in how many settings an attack on shuffled batches exceeds Poisson's epsilon, by how
-    much at most, and for each adjacency, batch size and number of epochs the noise at which it
-    does so by most."""
+    """Return the number of settings in which an attack on shuffled batches exceeds Poisson's
+    epsilon, the largest excess, and for each adjacency, batch size and number of epochs the noise
+    at which the excess is largest."""
     settings = brackets(cells)
     furthest = settings.groupby(["adjacency", "m", "epochs"], sort=False)["factor"].idxmax()
     return {
@@ -343,8 +344,8 @@ def over_poisson(cells: LookUp) -> dict[str, Any]:
 
 
 def gap(cells: LookUp) -> list[dict[str, Any]]:
-    """Return, for the smallest and the largest noise under each adjacency, how far the proof lies
-    above the attack, and the attack above Poisson's epsilon: the least and the largest ratio."""
+    """Return, for the smallest and the largest noise under each adjacency, the least and the
+    largest ratio of the proof to the attack, and of the attack to Poisson's epsilon."""
     settings = brackets(cells)
     settings = settings.assign(apart=settings["proved"] / settings["attained"])
     found = []
@@ -379,12 +380,12 @@ def poisson_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
 
 
 def most_over_poisson(cells: LookUp) -> float:
-    """Return the largest ratio of what an attack on shuffled batches attains to Poisson's
-    epsilon."""
+    """Return the largest ratio of the epsilon that an attack on shuffled batches attains to
+    Poisson's epsilon."""
     return float(brackets(cells)["factor"].max())
 
 
 def most_over_an_answer(cells: LookUp) -> float:
-    """Return the largest ratio of what an attack attains to a refuted answer."""
+    """Return the largest ratio of the epsilon that an attack attains to a refuted answer."""
     judged = answers(cells, "dp-accounting RDP")
     return float((judged["attained"] / judged["claimed"]).max())

@@ -1,4 +1,4 @@
-"""Answers of accountants as they are written into `published`."""
+"""Answers of accountants in the form of the files in `published`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIGITS = 7
 
 
 def rounded(answer: float, says: str) -> str:
-    """Return an answer with seven digits, rounded so that it claims no more than it did."""
+    """Return an answer with seven digits, rounded so that it claims no more than before."""
     # In the accountant's favour: an answer that is refuted is not refuted by its seventh digit.
     rounding = ROUND_FLOOR if says == LOWER else ROUND_CEILING
     return str(float(Context(prec=DIGITS, rounding=rounding).create_decimal(Decimal(answer))))
@@ -40,7 +40,7 @@ def row(
 
 
 def write(path: Path, keys: Sequence[str], answers: Iterable[Mapping[str, str]]) -> None:
-    """Write all answers, and say how many."""
+    """Write all answers, and print their number."""
     answers, text = list(answers), io.StringIO()
     writer = csv.DictWriter(text, (*keys, *FIELDS), lineterminator="\n")
     writer.writeheader()

@@ -1,4 +1,4 @@
-"""The releases of the study, and what each accountant says its answer is."""
+"""The releases of the study, and the meaning that each accountant gives its answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEYS = (
 )
 """Columns that name an answer of an accountant."""
 PACKAGE_KEYS = (*KEYS, "version")
-"""Of an answer that is recorded for one of several versions of a package."""
+"""Columns that name an answer that is recorded for one of several versions of a package."""
 ACCOUNTANTS = {
     "dp-accounting RDP": UPPER,
     "dp-accounting RDP, noise over 2 C": UPPER,
@@ -36,10 +36,10 @@ ACCOUNTANTS = {
     "autodp RDP": UPPER,
     "autodp Gaussian": UPPER,
 }
-"""What an accountant's documentation says its epsilon is. An estimate is judged as an upper bound,
-because it is reported as one. "noise over 2 C": the accountant was given the noise divided by the
-L2 sensitivity 2 C of a substitution; its documentation asks for the noise divided by the norm bound
-C of a record."""
+"""Accountant -> the meaning of its epsilon by its documentation. An estimate is judged as an upper
+bound, because it is reported as one. "noise over 2 C": the accountant was given the noise divided
+by the L2 sensitivity 2 C of a substitution; its documentation asks for the noise divided by the
+norm bound C of a record."""
 
 
 class AccountingQuestion(kinds.Closed):
@@ -268,7 +268,7 @@ QUESTIONS = (
     allocated(4.0, 10, 1e-5),
     allocated(0.8, 1000, 1e-6),
 )
-"""What all packages are asked."""
+"""The questions that all packages are asked."""
 
 
 class Epochs(kinds.Closed):
@@ -286,7 +286,7 @@ SHUFFLED = tuple(
     for adjacency in ("zero_out", "substitute")
     for m, epochs in ((60, 1), (60, 30), (600, 30))
 )
-"""Of the comparison of shuffled batches with Poisson samples."""
+"""Settings of the comparison of shuffled batches with Poisson samples."""
 
 
 class Units(kinds.Closed):
@@ -298,7 +298,7 @@ class Units(kinds.Closed):
 
 
 UNITS = (Units(noise_multiplier=1.0, steps=1000), Units(noise_multiplier=2.0, steps=10_000))
-"""Of the comparison of bounds for groups."""
+"""Settings of the comparison of bounds for groups."""
 GROUPS = (1, 2, 4, 8)
 # From small noise, where amplification has least to give, to large noise, where it has most.
 NOISES = (0.4, 0.55, 0.7, 0.85, 1.0, 1.4, 2.0)

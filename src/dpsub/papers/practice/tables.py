@@ -16,7 +16,7 @@ from dpsub.reproduce.tables import Column, Part, Table, shared
 
 
 def ends(group: pd.DataFrame) -> str:
-    """Say what the accountant calls its answer, and between which bounds epsilon lies."""
+    """Return the name that the accountant gives its answer, and the two bounds on epsilon."""
     record = group.iloc[0]
     return (
         f"{says()[record['accountant']]}; attained {record['epsilon_lower']:.7g}, proved "
@@ -54,7 +54,7 @@ class Accountants(Table):
             {name: shared(name) for name in ("epsilon_lower", "epsilon_upper")},
             keys={"accountant": None},
         ),
-        # What the accountant says of itself: that its answer holds.
+        # The accountant's own claim: its answer holds.
         Part("practice_answers", {"holds": Column(lambda group: 1.0)}, variant="stated"),
         Part("practice_answers", {"holds": Column("holds", note=ends, empty=True)}),
     )

@@ -101,7 +101,8 @@ def agnostic(epsilon: float, law: str, noise: float, log_weights: np.ndarray) ->
 
 
 def group_factor(epsilon: float, group: int) -> float:
-    """Return by what the group privacy property multiplies delta, at epsilon of the group."""
+    """Return the factor by which the group privacy property multiplies delta, at epsilon of the
+    group."""
     return math.fsum(math.exp(k * epsilon / group) for k in range(group))
 
 

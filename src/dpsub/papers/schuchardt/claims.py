@@ -1,4 +1,4 @@
-"""Statements of Schuchardt et al., and what decides each."""
+"""Statements of Schuchardt et al., each with its criterion."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MUCH = 10.0  # from this ratio of two deltas on, one of them is called much larg
 
 
 def tight(law: str) -> Ask:
-    """Ask whether the paper's delta of one step is the exact one: at least what is proved, and at
-    most what an attack attains, as far as both ends tell."""
+    """Ask whether the paper's delta of one step is the exact one: at least the proved bound, and at
+    most the value of an attack, as far as both ends tell."""
 
     def ask(frames: Frames) -> Finding:
         frame = pick(frames[STEP], law=law)
@@ -116,7 +116,8 @@ def converges(frames: Frames) -> Finding:
 
 
 def put(claim: str, place: str, ask: Ask, experiment: str) -> tuple[Claim, ...]:
-    """Return a statement about privacy: by the formula, where what is open holds, and in truth."""
+    """Return a claim about privacy in two variants: as stated, where an open one counts as true,
+    and rigorous."""
 
     def stated(frames: Frames) -> Finding:
         found = ask(frames)

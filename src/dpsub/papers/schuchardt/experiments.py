@@ -53,8 +53,8 @@ def specific(
 def posthoc(
     of: int, noise: float, rate: float, group: int, steps: int, epsilon: float
 ) -> tuple[float, float]:
-    """Return both ends of what the group privacy property gives, from the delta of `of` records:
-    one, but in the released code of composed steps the group."""
+    """Return both ends of the delta that the group privacy property gives, from the delta of `of`
+    records: one record, or in the released code of composed steps the whole group."""
     lower, upper = specific(noise, rate, of, steps, epsilon / group)
     factor = bounds.group_factor(epsilon, group)
     return lower * factor, upper * factor
@@ -147,7 +147,7 @@ def removed(noise: float, rate: float, group: int, epsilon: float) -> float:
 
 
 def converted(noise: float, rate: float, group: int, epsilon: float) -> float:
-    """Return what the group privacy property makes of the delta of one record."""
+    """Return the delta that the group privacy property derives from that of one record."""
     return removed(noise, rate, 1, epsilon / group) * bounds.group_factor(epsilon, group)
 
 
@@ -196,8 +196,8 @@ def change(holds: Callable[[int], bool], start: int) -> tuple[int, int]:
 
 
 class Iterations(Rows):
-    """One record a budget and analysis: how many steps a group's epsilon and delta allow, and delta
-    after the steps of the figure."""
+    """One record a budget and analysis: the number of steps that a group's epsilon and delta allow,
+    and delta after the steps of the figure."""
 
     name = "schuchardt_iterations"
     columns: ClassVar[dict[str, str]] = columns(

@@ -1,4 +1,4 @@
-"""Groups under composition."""
+"""Figures of groups under composition."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ class ComposedFigure(Artefact):
 
 
 def _said(part: pd.DataFrame) -> str:
-    """Return where the curves of a panel begin, and whether they show anything but 1."""
+    """Return the remark of a panel: the number of steps at which its curves begin, and whether they
+    show anything but 1."""
     bounds = [part.loc[part["variant"] == variant, column] for variant, column in SOURCES]
     start = part.loc[part["specific_upper"].notna(), "steps"].min()
     least = min(bound.min() for bound in bounds)

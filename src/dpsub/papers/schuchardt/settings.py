@@ -1,4 +1,4 @@
-"""What the paper's experiments fix."""
+"""Fixed settings of the paper's experiments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Steps = Annotated[kinds.Listed[kinds.Count], Field(description="Numbers of steps
 
 
 class Budget(kinds.Group):
-    """Gaussian noise on Poisson samples, and what a group may lose: Figure 6."""
+    """Gaussian noise on Poisson samples, and the privacy budget of a group: Figure 6."""
 
     noise_multiplier: kinds.NoiseMultiplier = 5.0
     rate: Rate = 1e-3

@@ -1,4 +1,4 @@
-"""How many steps a group's budget allows, by both analyses."""
+"""Number of steps that a group's budget allows, by both analyses."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from dpsub.reproduce.paired import REFERENCE
 
 SMALL = REGIMES[0]
 MOST = 0.096
-"""How much less noise k of t allocation needs than Poisson sampling, at most."""
+"""Largest saving of noise of k of t allocation over Poisson sampling."""
 SIMILAR = 1.02
 """More noise than Poisson's by no more than this factor counts as similar."""
 NEAR = 0.9

@@ -1,4 +1,4 @@
-"""What charging the choice of the settings changes, for the placeholders `computed`."""
+"""Cost in epsilon of the choice of the settings, for the placeholders `computed`."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def _best(target: float, distribution: str) -> dpsub.Account:
 
 
 def best_at_least(target: float, distribution: str) -> float:
-    """Return what an attack attains on the best of a random number of trainings."""
+    """Return the epsilon that an attack attains on the best of a random number of trainings."""
     return _best(target, distribution).lower
 
 
 def best_at_most(target: float, distribution: str) -> float:
-    """Return what is proved for the best of a random number of trainings."""
+    """Return the proved epsilon of the best of a random number of trainings."""
     return _best(target, distribution).upper
 
 
 def all_released(target: float) -> float:
-    """Return what is proved if all trainings of a fixed grid are released."""
+    """Return the proved epsilon if all trainings of a fixed grid are released."""
     return dpsub.account(
         dpsub.Poisson(M / N),
         noise_multiplier=_noise(target),

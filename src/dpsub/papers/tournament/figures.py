@@ -69,14 +69,14 @@ QUIET = "#666666"
 SMALL = 6.0
 """Size of letters within a panel."""
 HEIGHT, AXES_HEIGHT = 2.5, 1.7
-"""Of a row of panels whose curves have names at their ends, and of its axes, in inches."""
+"""Heights in inches of a row of panels whose curves have names at their ends, and of its axes."""
 OWN_DATA = {"", "real", "simulated"}
 """Labels of data that stand in for no others."""
 
 
 def section(frame: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of one setting of the columns `fixed`: that with most curves, all of them
-    with many rows, of several the middle one."""
+    """Return the rows of one setting of the columns `fixed`: the setting with the most curves, then
+    with the most rows; among several such settings the middle one."""
     curve = list(dict.fromkeys([*fixed, "adjacency", "sampler"]))
     rows = frame.groupby(curve, sort=True).size().groupby(list(fixed), sort=True)
     sizes = rows.agg(["size", "min", "sum"])
@@ -89,7 +89,7 @@ def section(frame: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame:
 
 
 def setting(frame: pd.DataFrame, *names: str) -> str:
-    """Return what is the same in all rows, in few letters."""
+    """Return the values that all rows share, in few letters."""
     signs = {"epsilon": "ε", "target_epsilon": "ε", "target_delta": "δ"}
     said = {name: as_printed(f"{frame[name].iloc[0]:.4g}") for name in names}
     words = [
@@ -213,7 +213,7 @@ def coinciding(part: pd.DataFrame, along: str) -> list[list[str]]:
 
 
 def _left_out(part: pd.DataFrame, names: Iterable[str]) -> str:
-    """Return which of these schemes are missing from a panel because no bound is used for them."""
+    """Return the schemes that are missing from a panel because no bound is used for them."""
     place: dict[str, Any] = dict(zip(PLACE, part[PLACE].iloc[0], strict=True))
     lacking = [
         sampler_label(name)

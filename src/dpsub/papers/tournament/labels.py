@@ -1,4 +1,4 @@
-"""How names that only this paper uses are shown."""
+"""Display names that only this study uses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dpsub.reproduce.labels import Labels
 
 
 class TournamentLabels(Labels):
-    """In tables, figures and the report."""
+    """Display names in tables, figures and the report."""
 
     name = "tournament"
     quantities: ClassVar = {

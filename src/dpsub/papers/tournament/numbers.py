@@ -21,11 +21,11 @@ from dpsub.sampling.schemes import SCHEMES
 
 BLOCK = ["dataset", "adjacency", "epsilon", "m", "epochs"]
 ALIKE = 0.05
-"""Relative difference of noise that makes little of a model."""
+"""Relative difference of noise that hardly changes a model."""
 FEWER = -1.0
 """Change of gradients in percent of Poisson's below which a scheme counts as evaluating fewer."""
 BY_FORMULA = "; holds by the paper's formula"
-"""How a note goes on about the variant as stated, in which the published statement always holds."""
+"""End of a note about the variant as stated, in which the published statement always holds."""
 VERDICTS = {"proved": "confirmed", "refuted": "refuted", "open": "open"}
 """Verdict of a statement -> its word."""
 
@@ -103,7 +103,7 @@ def by_relation(numbers: pd.DataFrame) -> dict[str, Any]:
 
 
 def losses(cells: LookUp) -> dict[str, Any]:
-    """Return how many differences in loss are significant, in all and by scheme, and the largest
+    """Return the number of significant differences in loss, in all and by scheme, and the largest
     one."""
     columns = ("difference_to_poisson", "told_apart", "noise_used", "rank")
     compared = quantities(cells, "losses", *columns, by=[*BLOCK, "sampler"])
@@ -142,7 +142,7 @@ def losses(cells: LookUp) -> dict[str, Any]:
 
 
 def price_of_privacy(cells: LookUp) -> list[tuple[float, float, float, float]]:
-    """Return by how many percent Poisson's loss is above the loss without privacy: target, and the
+    """Return the excess in percent of Poisson's loss over the loss without privacy: target, and the
     median, least and greatest over tasks and sizes."""
     private, without = (
         quantities(cells, "losses", "test_loss", by=BLOCK, sampler=sampler).set_index(BLOCK)[
@@ -157,8 +157,9 @@ def price_of_privacy(cells: LookUp) -> list[tuple[float, float, float, float]]:
 
 
 def gradients(cells: LookUp) -> dict[str, Any]:
-    """Return the schemes that evaluate fewer gradients than Poisson: change of gradients and of the
-    test loss in percent; and how far the gradients of the others are from Poisson's at most."""
+    """Return the schemes that evaluate fewer gradients than Poisson, with the changes of gradients
+    and of the test loss in percent; and the largest difference in gradients between Poisson and the
+    other schemes."""
     columns = ("gradients_over_poisson", "loss_over_poisson")
     ratios = quantities(cells, "gradients", *columns, by=["adjacency", "sampler"])
     # A scheme draws the same batches under all relations; trainings under them are averaged.
@@ -242,7 +243,7 @@ def published(cells: LookUp) -> list[dict[str, str]]:
 
 
 def left_out(cells: LookUp) -> list[dict[str, Any]]:
-    """Return by relation and reason the schemes that lack settings, and how many."""
+    """Return the schemes that lack settings, by relation and reason, and the number of settings."""
     numbers = quantities(cells, "noise", "left_out", by=["adjacency", "sampler"])
     # The relation stands in a field of its own; the reason begins after it.
     reasons = numbers["note"].str.replace(r"^\w+ under \w+: ", "", regex=True)

@@ -1,5 +1,4 @@
-"""The grids of the tournament: which scheme, which size, which target, and bounds on its
-noise."""
+"""The grids of the tournament: schemes, sizes, targets, and bounds on the noise of their cells."""
 
 from __future__ import annotations
 
@@ -105,7 +104,7 @@ def cell_of(
     target_delta: float,
     tight: bool = False,
 ) -> Cell:
-    """Return the cell of a scheme over so many epochs, whatever is trained with it."""
+    """Return the cell of a scheme over so many epochs, for any model."""
     return Cell(
         adjacency=adjacency,
         sampler=sampler,
@@ -120,7 +119,8 @@ def cell_of(
 
 
 def law_of(cell: Cell) -> tuple[Any, ...]:
-    """Return what cells share whose ends are the same at the same noise, and their delta."""
+    """Return a key that is the same for cells whose bounds are the same at the same noise, with
+    their delta."""
     unsized = cell.sampler in _UNSIZED
     # a record that is removed leaves the others' steps as they are, like one that is put to 0
     relation = "zero_out" if unsized and cell.adjacency == "add_remove" else cell.adjacency
@@ -162,8 +162,8 @@ def needed(cell: Cell) -> Needed:
 
 @cache
 def _proof_missing(adjacency: str, sampler: str, tight: bool, divides: bool) -> str:
-    """Return why no bound is used, which depends on the sizes by whether m divides n alone; "" if
-    one is."""
+    """Return the reason why no bound is used, "" if one is; of the sizes it depends only on whether
+    m divides n."""
     # Sizes that stand for all: whether there is a bound depends on the scheme and on divisibility.
     n, m = (1000, 10) if divides else (999, 10)
     plan, steps = scheme(sampler, n, m, 1)
@@ -186,7 +186,7 @@ def _proof_missing(adjacency: str, sampler: str, tight: bool, divides: bool) -> 
 
 
 def why_not(cell: Cell) -> str:
-    """Return in a sentence why a cell cannot be; "" if it can."""
+    """Return the reason why a cell is impossible, in a sentence; "" if it is possible."""
     divides = cell.n % cell.m == 0
     if missing := _proof_missing(cell.adjacency, cell.sampler, cell.tight, divides):
         return missing
@@ -209,19 +209,18 @@ def _product(grid: Sequence[NoiseEntry]) -> Iterator[Cell]:
 
 
 def expanded(grid: Sequence[NoiseEntry]) -> Iterator[Cell]:
-    """Yield the cells of a grid that can be: of each entry every combination of its values."""
+    """Yield the possible cells of a grid: of each entry every combination of its values."""
     return (cell for cell in _product(grid) if not why_not(cell))
 
 
 def left_out(grid: Sequence[NoiseEntry]) -> Counter[str]:
-    """Return why combinations of a grid are left out, a sentence each, and how many cells are left
-    out for it."""
+    """Return the reasons why combinations of a grid are left out, a sentence each, with the number
+    of cells that each leaves out."""
     return Counter(reason for reason in map(why_not, _product(grid)) if reason)
 
 
 def sized(n: Sequence[int], ratios: Sequence[int], **other: Any) -> tuple[NoiseEntry, ...]:
-    """Return an entry for each n, with batches of n over each of the ratios: those of 10 records
-    and more."""
+    """Return an entry for each n, with the batch sizes n / ratio that are at least 10 records."""
     entries = []
     for records in n:
         # Batches of fewer than ten records are no setting that anybody trains in.

@@ -1,5 +1,5 @@
-"""Tables: the noise that schemes need, how much of it is unavoidable, the models that they train,
-and which scheme to use when."""
+"""Tables: the noise that schemes need, its unavoidable part, the models that they train, and the
+scheme to use in each case."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ BATCHES = {
         "deterministic",
     ),
 }
-"""What a training loop can draw -> the schemes of that kind."""
+"""Kind of batches that a training loop can draw -> the schemes of that kind."""
 REGIMES = ("Poisson's noise below 1", "Poisson's noise 1 or more")
-"""By the proved multiplier."""
+"""Regimes of noise, by Poisson's proved multiplier."""
 ENDS = ("least", "median", "greatest")
 UNKNOWN = "no attack is known that exceeds the target at any noise"
 
 
 def kind_of_batches(sampler: str) -> str:
-    """Return the key of `BATCHES`, "" for what is none of them."""
+    """Return the kind of a sampler's batches, a key of `BATCHES`; "" if it is of none of them."""
     return next((kind for kind, names in BATCHES.items() if sampler in names), "")
 
 
 def regime(noise: float) -> str:
-    """Return the key of `REGIMES` for a noise multiplier of Poisson's."""
+    """Return the entry of `REGIMES` for a noise multiplier of Poisson's."""
     return REGIMES[int(noise >= 1)]
 
 
@@ -159,7 +159,8 @@ def _ends(key: Sequence[Any], part: pd.DataFrame) -> Iterator[Row]:
 
 
 def _left_out(frame: pd.DataFrame) -> Iterator[Row]:
-    """Say how often a scheme is lacking where Poisson is there, and why."""
+    """Yield for each scheme the number of settings that Poisson has and the scheme lacks, with the
+    reasons."""
     # Poisson has a bound wherever the grid asks for one: it says what was wanted.
     there = set(frame[[*PLACE, "sampler"]].itertuples(index=False, name=None))
     wanted = frame.loc[frame["sampler"] == REFERENCE, PLACE].drop_duplicates()
@@ -186,7 +187,7 @@ def _left_out(frame: pd.DataFrame) -> Iterator[Row]:
 
 
 class Parts(Table):
-    """How much of the difference from Poisson an attack shows, and how much is open."""
+    """The part of the difference from Poisson that an attack shows, and the open part."""
 
     title = "How much of the extra noise is unavoidable?"
     name = "parts"
@@ -299,7 +300,7 @@ class Losses(Table):
 
 
 def _losses(contest: Contest, sampler: str, part: pd.DataFrame) -> Iterator[Row]:
-    """Yield what the records `part` of one sampler say in a contest."""
+    """Yield the numbers in the records `part` of one sampler in a contest."""
     row, source = {**key_of(contest), "sampler": sampler}, contest.source
     for column in ("test_loss", "accuracy", "gradients"):
         values = part[column].dropna().to_numpy(float)
@@ -368,8 +369,8 @@ def _over_poisson(contest: Contest) -> Iterator[Row]:
 
 
 class When(Table):
-    """Which scheme when: noise and loss next to Poisson's, by relation, size of the noise and kind
-    of batches."""
+    """The scheme to use in each case: noise and loss next to Poisson's, by relation, size of the
+    noise and kind of batches."""
 
     title = "Which scheme when"
     name = "when"

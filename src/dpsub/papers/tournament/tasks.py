@@ -1,5 +1,4 @@
-"""What the tournament trains: the data and the model of each task, and the parts that records are
-split into.
+"""Tasks of the tournament: data and model of each, and the parts that their records are split into.
 
 Features are mapped to ranges that are public or assumed, and rows clipped to norm 1 one by one: no
 statistic of the records is used. The files of Adult and Song are prepared with such statistics
@@ -55,12 +54,12 @@ class TournamentTask(Task):
 
     @property
     def classified(self) -> bool:
-        """Whether its test has an accuracy."""
+        """Whether the model is a classifier, so that a test has an accuracy."""
         return not isinstance(self.model, (Linear, KMeans))
 
     def chances(self, x: np.ndarray) -> np.ndarray:
-        """Return with which chance importance sampling keeps each row of a Poisson sample, shape
-        (N,).
+        """Return the probability with which importance sampling keeps each row of a Poisson sample,
+        shape (N,).
 
         a + (1 - a) |x|^2 with the least chance a, a function of the row alone; 1 for a task that
         has no use for it, as the rows of most have norms near 1.
@@ -99,7 +98,7 @@ TASKS = {
         _on("million", Logistic(WIDE), MILLION, 10_000, 40_000),
     )
 }
-"""By the name that a cell gives as its data set."""
+"""Tasks by the name that a cell gives as its data set."""
 
 
 def load(task: TournamentTask, data: Mapping[str, Path], streams: Streams) -> LearningRecords:
@@ -127,7 +126,7 @@ def split(task: TournamentTask, total: int, seed: int, streams: Streams) -> Spli
 
 
 def _shared(streams: Streams) -> Streams:
-    """Streams that all experiments of the tournament have in common: tuning never sees a record of
+    """Streams that all experiments of the tournament share, so that tuning never sees a record of
     the test."""
     return replace(streams, experiment=PAPER.key)
 
@@ -161,8 +160,8 @@ def _linear(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarra
 
 
 def _cover(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Features and classes as Covertype has them: 10 measurements, one of 4 areas, one of 40 soils,
-    7 unequal classes.
+    """Simulated features and classes with the columns of Covertype: 10 measurements, one of 4
+    areas, one of 40 soils, 7 unequal classes.
 
     Each class consists of three kinds, so that its bounds are no planes.
     """

@@ -1,4 +1,4 @@
-"""How figures look: one builder, one style sheet, one colour and marker a sampler, files with the
+"""Drawing of figures: one builder, one style sheet, one colour and marker a sampler, files with the
 same bytes each time.
 
 Matplotlib is loaded where something is drawn and not before: it takes long, and plans and tables do

@@ -81,7 +81,7 @@ def _line(axes: Axes, start: tuple[float, float], end: tuple[float, float], **fo
 
 
 def dots(axes: Axes, x: float, y: float, text: str = "⋮") -> None:
-    """Mark what is left out between two boxes."""
+    """Draw dots for boxes that are left out between two boxes."""
     axes.text(x, y, text, ha="center", va="center", fontsize=10, color=EDGE)
 
 

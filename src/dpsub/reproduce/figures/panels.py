@@ -2,7 +2,7 @@
 papers have.
 
 A layer is any function that draws on the axes it gets; `curves`, `line`, `level` and `remark` make
-the usual ones. What they cannot draw is a plain function in its place.
+the usual ones. A plain function in the place of a layer draws everything else.
 """
 
 from __future__ import annotations
@@ -170,14 +170,14 @@ def where(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: what it shows, its layers from bottom to top, and what is its own."""
+    """One panel: its content, its layers from bottom to top, and its own settings."""
 
     text: str
     """Written above its upper left corner; nothing, and no letter, if empty."""
     layers: Sequence[Layer]
     axes: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments of ``Axes.set``: `xlabel`, `ylim`, `yscale`, ...; before those that all panels
-    have."""
+    """Arguments of ``Axes.set``: `xlabel`, `ylim`, `yscale`, ...; they precede those of all
+    panels."""
     legend: str = ""
     """Place of a legend of its own ("upper right"); otherwise all panels share one."""
 

@@ -25,7 +25,7 @@ _METADATA: dict[str, dict[str, None]] = {
 
 
 NEUTRAL = "#595959"
-"""Colour of what stands for all samplers in a legend."""
+"""Colour of legend entries that stand for all samplers."""
 
 
 @contextmanager
@@ -77,8 +77,8 @@ def axis(axes: Axes, *, x: str, y: str, xlim: Any = None, ylim: Any = None) -> N
 
 
 def panel_letter(axes: Axes, text: str) -> None:
-    """Write what a panel shows above its upper left corner; a box in three dimensions leaves that
-    corner empty."""
+    """Write the letter and the title of a panel above its upper left corner; a box in three
+    dimensions leaves that corner empty."""
     height = 0.9 if axes.name == "3d" else 1.0
     axes.annotate(
         text,
@@ -93,7 +93,7 @@ def panel_letter(axes: Axes, text: str) -> None:
 
 
 def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
-    """Print above the panels what data they were made from, unless these are real or simulated."""
+    """Print the label of the data above the panels, unless the data are real or simulated."""
     from matplotlib.transforms import ScaledTranslation
 
     odd = sorted(set(data_labels) - {"", "real"})

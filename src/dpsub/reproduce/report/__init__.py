@@ -1,4 +1,4 @@
-"""The readable report of a run: what came out, what it means, and where everything is."""
+"""The readable report of a run: its results, their meaning, and links to everything else."""
 
 from __future__ import annotations
 

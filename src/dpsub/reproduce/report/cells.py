@@ -81,25 +81,25 @@ def tables_of(artefacts: Iterable[Artefact], dirs: OutputDirs) -> dict[str, pd.D
 
 @dataclass(frozen=True)
 class StatementCounts:
-    """How many statements of a paper were judged, and what became of those that fail."""
+    """Numbers of statements of a paper: judged, failing, and failing ones with a corrected form."""
 
     judged: int
     failing: int
     correctable: int
     """Failing statements that have a corrected form."""
     corrected: int
-    """Those of them that hold in it."""
+    """Correctable statements that hold in their corrected form."""
     errata: list[str]
 
 
 @dataclass
 class LookUp:
-    """Looks numbers up in the tables of one paper, and notes which cells they came from."""
+    """Looks numbers up in the tables of one paper, and notes the cells from which they came."""
 
     tables: CellTables
     """Cells of the run."""
     kept: CellTables = field(default_factory=dict)
-    """Where to look next; a number from here is marked, as it is of another run."""
+    """Cells of another run, where a number is looked up next; such a number is marked."""
     seen: dict[str, set[int]] = field(default_factory=dict)
     """Rows of each table of the run that were looked up."""
     errata: set[str] = field(default_factory=set)
@@ -141,8 +141,8 @@ class LookUp:
         return float(self._numbers(table, column, source, fields).max())
 
     def noted(self, table: str, column: str, pattern: str, which: int = 0, **fields: str) -> str:
-        """Return what the group of a pattern matches in the notes of these cells, the first time or
-        the `which`-th after."""
+        """Return the match of a pattern's group in the notes of these cells, the first one or the
+        `which`-th after."""
         for tables, mark in self._places():
             notes = self._rows_of(tables, table, column, fields)["note"]
             matches = [match for note in notes for match in re.findall(pattern, str(note))]
@@ -153,7 +153,7 @@ class LookUp:
         raise MissingRecordsError(f"no note in {table} matches {pattern!r}: {column}, {fields}")
 
     def agreement(self, table: str) -> Tally:
-        """Return how the printed numbers of a table compare; raises MissingRecordsError where none
+        """Return the comparison of the printed numbers of a table; MissingRecordsError where none
         is confirmed."""
         cells = self.tables.get(table)
         if cells is None:
@@ -166,7 +166,8 @@ class LookUp:
         return counts
 
     def statements(self) -> StatementCounts:
-        """Return how many statements of the paper fail as printed, and hold as corrected."""
+        """Return the counts of statements of the paper that fail as printed, and that hold as
+        corrected."""
         cells = self.rows("claims", "holds", claim="*")
         counts = tally(cells["verdict"])
         if not any(cells["verdict"]):
@@ -189,7 +190,8 @@ class LookUp:
         self.evidence.extend(frames)
 
     def _places(self) -> tuple[tuple[CellTables, str], ...]:
-        """Where to look, and how what is found there is marked."""
+        """Places to look numbers up, in order, each with the mark of a number that is found
+        there."""
         return (self.tables, ""), (self.kept, NOT_OF_THIS_RUN)
 
     def _rows_of(

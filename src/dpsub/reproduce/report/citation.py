@@ -1,4 +1,4 @@
-"""How a number of a run is cited: this software at the commit of the run, as BibTeX."""
+"""Citation of a number of a run: this software at the commit of the run, as BibTeX."""
 
 from __future__ import annotations
 

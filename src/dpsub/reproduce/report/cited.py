@@ -41,7 +41,7 @@ def tables_of_run(paper: Paper, results: Path) -> dict[str, pd.DataFrame]:
 
 
 def kept_of(paper: Paper) -> dict[str, pd.DataFrame] | None:
-    """Return the cells that are kept of a paper, None if there are none."""
+    """Return the cells of a paper that are kept, None if there are none."""
     path = paper.folder / KEPT
     if not path.is_file():
         return None
@@ -61,14 +61,14 @@ def _own_columns(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def origin_of(paper: Paper) -> str:
-    """Return which run the cells that are kept of a paper come from, "" if there are none."""
+    """Return the run from which the cells that are kept of a paper come, "" if there are none."""
     path = paper.folder / KEPT
     head = path.read_text(encoding="utf-8").partition("\n")[0] if path.is_file() else ""
     return head.partition(_HEAD)[2].partition(";")[0]
 
 
 def run_of(results: Path) -> str:
-    """Return in one line which run made a results folder."""
+    """Return one line that names the run behind a results folder."""
     environment = json.loads((results / "run/environment.json").read_text(encoding="utf-8"))
     settings = yaml.safe_load((results / "run/config.yaml").read_text(encoding="utf-8"))
     version = environment["versions"]["dpsub"]

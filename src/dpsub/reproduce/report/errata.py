@@ -1,4 +1,4 @@
-"""The errata: one file a paper, and the document that is made of them."""
+"""The errata: one file a paper, and the document that joins them."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def read(paths: Iterable[Path]) -> list[Erratum]:
     """Return the errata of some papers in the order of their files.
 
     An entry is a heading of level 3 such as "### BL5. Title"; the heading of level 1 names its
-    chapter. Its commands are those of its item "**Command.**". Where it has none, the first
-    `pytest` command in its file, which ends in the test of one erratum (`-k e03`, `-k bl5_`), is
-    written for it in the same way.
+    chapter. Its commands are those of its item "**Command.**". An entry without such an item gets
+    the first `pytest` command of its file, written for it in the same way: it ends in the test of
+    one erratum (`-k e03` or `-k bl5_`).
     """
     errata: dict[str, Erratum] = {}
     for path in paths:
@@ -102,8 +102,8 @@ def _entries(text: str, paper: str) -> Iterator[Erratum]:
 
 
 def filled_from_kept(paper: Paper) -> Callable[[str], str]:
-    """Return what fills the placeholders in the errata of a paper with the cells that are kept of a
-    run."""
+    """Return the function that fills the placeholders in the errata of a paper with the kept cells
+    of a run."""
     return Prose(paper, kept_of(paper) or {}).filled
 
 
@@ -143,7 +143,7 @@ def _chapter(file: Path) -> str:
 
 
 def _verdicts_by_erratum(verdicts: pd.DataFrame, known: set[str]) -> dict[str, Counter[str]]:
-    """Return how many printed numbers with which verdict each erratum is about."""
+    """Return the number of printed numbers with each verdict for each erratum."""
     judged = of_printed(papers(), verdicts)
     counts: dict[str, Counter[str]] = {}
     for paper, artefact in dict.fromkeys(place[:2] for place in judged):

@@ -1,5 +1,4 @@
-"""What a reader should know first of a paper: its worst finding and its best confirmation, each one
-line."""
+"""The headlines about a paper: its worst finding and its best confirmation, each one line."""
 
 from __future__ import annotations
 
@@ -23,14 +22,14 @@ class Headline:
     shown: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """The numbers drawn next to it: label -> (as claimed, as found)."""
     words: tuple[str, str] = ("claimed", "found")
-    """What the two are called in the legend."""
+    """Names of the two in the legend."""
     heading: str = ""
-    """What stands before it; by default "Worst finding" or "Best confirmation"."""
+    """Words before it; by default "Worst finding" or "Best confirmation"."""
 
 
 def picture(finding: Headline) -> dict[str, Any]:
-    """Return what a template needs to draw the pairs of a finding: a line a pair, places in percent
-    of the axis.
+    """Return the data with which a template draws the pairs of a finding: a line a pair, places in
+    percent of the axis.
 
     The axis is logarithmic where all numbers are positive and span more than a factor of 30.
     """

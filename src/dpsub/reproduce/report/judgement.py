@@ -1,4 +1,4 @@
-"""Whether a table, figure or list of claims is right: sentences from its verdicts, and a
+"""Judgements of tables, figures and lists of claims: sentences from their verdicts, and a
 colour."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ AS_DONE_ONLY = "only by following what was done, not what the paper says"
 
 @dataclass(frozen=True)
 class Judgement:
-    """What stands above an artefact."""
+    """Judgement that stands above an artefact."""
 
     answer: str
     """The first words: "Table 8: no", "12 of 65 fail"."""
@@ -33,7 +33,7 @@ class Judgement:
 
     @property
     def sentence(self) -> str:
-        """All of it, in Markdown."""
+        """The whole judgement, in Markdown."""
         return f"**{self.answer}.** {self.text}".strip()
 
 
@@ -78,7 +78,7 @@ def judge(artefact: Artefact, verdicts: pd.DataFrame, words: str = "") -> Judgem
 
 
 def expected(paper: str, verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Return what a paper prints with the verdicts that are expected, in the form of
+    """Return the printed numbers of a paper with the verdicts that are expected, in the form of
     `cell_verdicts`."""
     judged = of_printed([paper], verdicts)
     frames = []
@@ -105,7 +105,7 @@ def number_of(artefact: Artefact) -> str:
 
 
 def place(artefact: Artefact) -> tuple[object, ...]:
-    """Return by what the artefacts of a paper are ordered: as printed, then the others by name."""
+    """Return the sort key of the artefacts of a paper: as printed, then the others by name."""
     # Padded, so that "Table 10" comes after "Table 9".
     title = re.sub(r"\d+", lambda found: found[0].zfill(3), artefact.title)
     return not number_of(artefact), title if number_of(artefact) else artefact.name
@@ -122,7 +122,7 @@ def _right(*tallies: Tally) -> str:
     judged = sum(one.judged for one in tallies)
     confirmed = sum(one.confirmed for one in tallies)
     if confirmed == judged:
-        # what could not be compared may be wrong
+        # numbers that could not be compared may be wrong
         part = any(one.not_compared or one.shown for one in tallies)
         return "yes, as far as it can be judged" if part else "yes"
     if 2 * confirmed > judged:
@@ -134,7 +134,7 @@ def _of_numbers(own: pd.DataFrame) -> str:
     counts = tally(own["verdict"])
     if not counts.judged:
         return ""
-    # what is not judged is counted in a sentence of its own
+    # numbers that are not judged are counted in a sentence of their own
     kind = "judged" if counts.not_compared or counts.shown else "printed"
     every = f"All {counts.judged} {kind} numbers" if counts.judged > 1 else f"Its {kind} number"
     if counts.confirmed == counts.judged:
@@ -184,7 +184,7 @@ def _of_statements(statements: pd.DataFrame) -> str:
 def _others(
     cells: pd.DataFrame, counts: Tally, failing: tuple[str, str] | None = None
 ) -> list[str]:
-    """Return what is said of the numbers that are not confirmed."""
+    """Return phrases about the numbers that are not confirmed."""
     parts = []
     if counts.as_done:
         verb = _verb(counts.as_done, "comes", "come")
@@ -199,7 +199,7 @@ def _others(
 
 
 def _unjudged(own: pd.DataFrame) -> str:
-    """Return what is said of printed numbers that are not judged."""
+    """Return sentences about the printed numbers that are not judged."""
     times, lacking = (int((own["verdict"] == name).sum()) for name in (REPORTED, NOT_COMPARED))
     sentences = []
     if times:

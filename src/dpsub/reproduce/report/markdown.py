@@ -1,4 +1,5 @@
-"""Prose in Markdown as HTML: nothing in it is obeyed or loaded, and what it names is linked."""
+"""Prose in Markdown as HTML: nothing in it is obeyed or loaded, and names of errata and artefacts
+become links."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Every printed number as one line: ours next to it in every variant, the verdict, what it can be
-filtered by, and its address in the page: #demo/table1/sampler=wor/accuracy."""
+"""Every printed number as one line: ours next to it in every variant, the verdict, the properties
+to filter by, and its address in the page: #demo/table1/sampler=wor/accuracy."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ CHECKS = {
         "a figure without printed numbers: are the named properties there?",
     ),
 }
-"""How a printed number of each kind is checked: its name, and the question that is asked."""
+"""Check of each kind of printed number: its name, and its question."""
 
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]\d+)?(?= |$)")
@@ -112,7 +112,7 @@ def filtered(**chosen: str) -> str:
 
 
 class Value(NamedTuple):
-    """One of our numbers as text, as a number to sort by, and what it is if it is a privacy
+    """One of our numbers as text, as a number to sort by, and its kind if it is a privacy
     number."""
 
     text: str
@@ -130,7 +130,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    """One printed number, ours by variant, and what it can be filtered by."""
+    """One printed number, ours by variant, and the properties to filter by."""
 
     place: str
     """The artefact: "demo/table1"."""
@@ -147,7 +147,7 @@ class Line:
     anchor: str
     """Its address in the report."""
     data: str
-    """What the data behind it are."""
+    """Label of the data behind it."""
 
     @property
     def paper(self) -> str:
@@ -155,7 +155,7 @@ class Line:
 
     @property
     def is_sentence(self) -> bool:
-        """Whether it is a statement in words, and no number that is judged as one."""
+        """Whether it is a statement in words, and not a number that is judged as a number."""
         return (self.kind in STATEMENTS or self.quantity == "holds") and not self.printed.order
 
     @property
@@ -167,7 +167,7 @@ class Line:
 
     @property
     def check(self) -> str:
-        """What kind of check it is, the first words of an entry of `CHECKS`."""
+        """Kind of its check, the first words of an entry of `CHECKS`."""
         return CHECKS[self.kind][0]
 
     @property
@@ -189,8 +189,8 @@ def of_printed(papers: Iterable[str], judged: pd.DataFrame) -> dict[tuple[str, .
     """Return the verdict of each number and statement that papers print, in the order of their
     files.
 
-    What has no verdict in `judged`, a comparison or expected verdicts, is not compared: its data
-    cannot be obtained.
+    A number without a verdict in `judged`, a comparison or expected verdicts, is not compared: its
+    data cannot be obtained.
     """
     by_cell = overall_by_cell(judged)
     known = set(artefacts.REGISTRY.names())
@@ -285,7 +285,7 @@ def _line(
         note=in_symbols(in_words("; ".join(notes))),
         verdicts=(verdict, "shown") if is_shown else (verdict,),
         anchor=address(paper, name, row, column),
-        # what a note says stands in for the paper's data goes before the label of the whole table
+        # a stand-in that a note names goes before the label of the whole table
         data=other_data
         or ("real" if first["kind"] == "real_data" else _real_or_simulated(data_label)),
     )
@@ -302,8 +302,8 @@ def _real_or_simulated(label: str) -> str:
 
 
 def counts(found: Iterable[Line]) -> dict[str, int]:
-    """Return how many lines have each verdict, in the order of `MEANINGS`, without those that none
-    has."""
+    """Return the number of lines with each verdict, in the order of `MEANINGS`, without verdicts
+    that no line has."""
     by_verdict = Counter(line.verdict for line in found)
     names = dict.fromkeys([*MEANINGS, *sorted(by_verdict)])
     return {name: by_verdict[name] for name in names if name in by_verdict}
@@ -325,7 +325,7 @@ def _rows(artefact: Artefact) -> Iterator[tuple[str, str]]:
 
 
 def _texts(artefact: Artefact, table: pd.DataFrame) -> dict[tuple[str, ...], str]:
-    """Return how each of our numbers is written in a table, by row, quantity and variant."""
+    """Return the text of each of our numbers in a table, by row, quantity and variant."""
     return {
         (cell["row"], cell["column"], variant): number(cell, variant)
         for cell in cells_of(annotated(artefact, table, printed_rows(artefact)))
@@ -345,7 +345,7 @@ def _value(
         return Value(YES_OR_NO.get(row["value"], ""), order, "")
     kind = artefact.number_kind(row["column"], row["variant"]) if artefact else ""
     text = texts.get((row["row"], row["column"], row["variant"]), "")
-    # what stands in no table, such as a number of a figure, has the digits of the printed one
+    # a number outside of tables, such as one of a figure, has the digits of the printed one
     if not text:
         # a printed 0 shows nothing of how many digits ours should have
         form = row["printed"] if row["printed"].strip("+-0") else ""
@@ -354,8 +354,8 @@ def _value(
 
 
 class Entry(NamedTuple):
-    """What stands at one place of a table: number or formula, the kind of privacy number it is, a
-    key of `SIGNS` with errata, and the address of its cell, given once a printed number."""
+    """Entry at one place of a table: number or formula, the kind of a privacy number, a key of
+    `SIGNS` with errata, and the address of its cell, given once a printed number."""
 
     text: str
     kind: str

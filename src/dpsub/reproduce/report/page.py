@@ -109,7 +109,7 @@ def oversized(folder: Path) -> list[str]:
 
 
 def _each(make: Callable[[str], Any], names: Sequence[str], processes: int) -> list[Any]:
-    """Return what `make` returns for each name, computed by several processes at a time."""
+    """Return the results of `make` for each name, computed by several processes at a time."""
     if processes == 1 or "fork" not in multiprocessing.get_all_start_methods():
         return [make(name) for name in names]
     # A forked process has the run already: only names and results are sent.
@@ -119,7 +119,7 @@ def _each(make: Callable[[str], Any], names: Sequence[str], processes: int) -> l
 
 
 class _Made:
-    """What a forked process was told to make."""
+    """Function that a forked process calls for each name."""
 
     make: ClassVar[Callable[[str], Any]]
 
@@ -133,19 +133,19 @@ class _Made:
 
 
 def _name(title: str) -> str:
-    """Return by what a paper is called in a line: its authors and year, or the subject of a study
+    """Return the short name of a paper in a line: its authors and year, or the subject of a study
     of this project."""
     authors, _, subject = title.partition(": ")
     return f"{subject[0].upper()}{subject[1:]}" if authors == "Beyond the papers" else authors
 
 
 def _label(artefact: Artefact) -> str:
-    """Return by what a link to an artefact is called: "Table 8", else its whole title."""
+    """Return the text of a link to an artefact: "Table 8", else its whole title."""
     return number_of(artefact) or artefact.title
 
 
 def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
-    """Return the page made of what the template ``templates/<name>.html.j2`` asks for.
+    """Return the page that the template ``templates/<name>.html.j2`` makes of the values `given`.
 
     Every value goes through Jinja's escaping. The page forbids the browser to load anything, and to
     run any program but its own, which it knows by the digest of all that is shown.
@@ -181,16 +181,15 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
 
 
 def _searched(name: str, given: Mapping[str, Any]) -> list[list[str]]:
-    """Return what the search of a page finds: on the summary all places, on the page of a paper its
-    own, which keeps the other pages small."""
+    """Return the places that the search of a page finds: on the summary all places, on the page of
+    a paper its own, which keeps the other pages small."""
     if name == "index":
         return [place for paper in given["papers"] for place in paper["places"]]
     return given["paper"]["places"] if name == "paper" else []
 
 
 def _facets(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
-    """Return by what the list of numbers can be filtered: property -> value -> how many lines have
-    it."""
+    """Return the filters of the list of numbers: property -> value -> number of lines with it."""
     verdicts = Counter(name for line in lines for name in line.verdicts)
     variants = Counter(name for line in lines for name in line.values)
     return {
@@ -215,7 +214,7 @@ def _flat(description: Mapping[str, Any]) -> dict[str, str]:
 
 
 def stages(folder: Path) -> list[dict[str, Any]]:
-    """Return what the jobs of each experiment took, the longest first.
+    """Return time and memory of the jobs of each experiment, the longest first.
 
     The folder holds `<experiment>/<part>.tsv`, as Snakemake writes its benchmarks. An entry has
     `name` (of the experiment), `jobs`, `seconds`, `peak_mib` (0 for jobs too short to be measured).

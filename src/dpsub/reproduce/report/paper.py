@@ -1,4 +1,4 @@
-"""What stands on the page of one paper."""
+"""Content of the page of one paper."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ OPEN_LINES = 60
 DRAWN_LINES = 100
 """The numbers behind a figure are shown if they are no more."""
 COLOURS = 64
-"""Of a picture: more are not seen, and take more room."""
+"""Number of colours of a picture: more are not seen, and take more room."""
 GROUPS = {"Table": "Tables", "Figure": "Figures", "claims": "Statements", "": "Further results"}
-"""How a title begins, or the kind of an artefact -> the part of the page in which it stands."""
+"""Beginning of a title, or kind of an artefact -> the part of the page in which it stands."""
 
 
 def content(run: FinishedRun, key: str, folder: Path) -> dict[str, Any]:
-    """Return what the template of a paper's page asks for; `folder` is where the page will lie."""
+    """Return the values for the template of a paper's page; `folder` is where the page will lie."""
     paper = papers().get(key)
     made = sorted((artefact for artefact in run.artefacts if artefact.paper == key), key=place)
     lines = [line for line in run.lines if line.paper == key]
@@ -134,7 +134,7 @@ def _places(
     errata: Sequence[dict[str, Any]],
     paragraphs: Sequence[dict[str, Any]],
 ) -> Iterator[list[str]]:
-    """Yield what the search finds on the page: title, link, paper, and further words."""
+    """Yield the places that the search finds on the page: title, link, paper, and further words."""
     for one in artefacts:
         made = one["made"]
         yield [made.title, f"{key}.html#{made.identifier}", key, _words(made.caption)]
@@ -151,8 +151,8 @@ def _places(
 def _filler_of_errata(
     run: FinishedRun, paper: Paper | None, made: Iterable[Artefact]
 ) -> Callable[[str], str]:
-    """Return what fills the placeholders of errata, which are about the published settings and the
-    real data.
+    """Return the function that fills the placeholders of errata, which are about the published
+    settings and the real data.
 
     Numbers that the run has otherwise, or not at all, are those of the run that is kept with the
     paper.
@@ -229,7 +229,7 @@ def _artefact(
         picture = {"picture": _picture(files["png"])}
         if not 0 < len(drawn) <= DRAWN_LINES:
             return shown | picture
-        # What all lines have in common stands above them once, so that the table is narrow.
+        # Values that all lines share stand above them once, so that the table is narrow.
         alike = drawn.columns[(drawn.nunique(dropna=False) == 1) & (len(drawn) > 1)]
         return shown | {
             **picture,
@@ -261,7 +261,7 @@ def _judged(
     words: str,
     targets: dict[str, str],
 ) -> dict[str, Any]:
-    """Return what says whether an artefact is right: a judgement, and the statements about it."""
+    """Return the judgement of an artefact, and the statements about it."""
     judgement = judge(artefact, verdicts, words)
     said = about(artefact, verdicts)[["artefact", "row", "column"]]
     anchors = {address(artefact.paper, *cell) for cell in said.itertuples(index=False, name=None)}
@@ -277,7 +277,7 @@ def _judged(
 
 
 def _failing_first(line: Line) -> int:
-    """Return by what statements are sorted: those that fail come first."""
+    """Return the sort key of statements: those that fail come first."""
     return -FAILING.index(line.verdict) if line.verdict in FAILING else 1
 
 

@@ -31,7 +31,7 @@ from dpsub.reproduce.report.cells import CellTables, LookUp, in_order
 from dpsub.reproduce.report.findings import Headline
 
 TEMPLATE = "found.md"
-"""In the folder of a paper: its page, and what the report takes from it."""
+"""File in the folder of a paper: its page, with the parts that the report takes."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Prose:
             return ""
 
     def introduction(self) -> str:
-        """Return what must be known before reading the takeaways."""
+        """Return the introduction to the takeaways."""
         found: list[str] = []
 
         def add(cells: LookUp, caller: Callable[[], str]) -> str:
@@ -208,8 +208,8 @@ class Prose:
 
 @dataclass(frozen=True)
 class Placeholders:
-    """What a template can ask for: a text for each number, rounded to the side on which it stays a
-    bound."""
+    """Functions for the placeholders of a template: each returns a number as text, rounded to the
+    side on which it stays a bound."""
 
     paper: Paper
     cells: LookUp
@@ -231,13 +231,14 @@ class Placeholders:
         return self._cell(self.cells.greatest, table, column, source, digits, fields)
 
     def computed(self, name: str, *arguments: Any, digits: int = 3, side: str = "") -> str:
-        """Return what a function of the module `evidence` computes: a number that follows from no
+        """Return the result of a function of the module `evidence`: a number that follows from no
         table."""
         value = float(function_of(self.paper, "evidence", name)(*arguments))
         return written(value, _form(digits), side=side)
 
     def derived(self, name: str, *arguments: Any, digits: int = 3, side: str = "") -> str:
-        """Return what a function of the module `numbers` makes of cells."""
+        """Return the result of a function of the module `numbers`: a number that follows from
+        several cells."""
         return self._marked(
             lambda: written(
                 float(getattr(self.numbers, name)(*arguments)), _form(digits), side=side
@@ -245,7 +246,7 @@ class Placeholders:
         )
 
     def noted(self, table: str, column: str, pattern: str, which: int = 0, **fields: str) -> str:
-        """Return what the group of a pattern matches in the note of a cell, the first time or the
+        """Return the match of a pattern's group in the note of a cell, the first one or the
         `which`-th after."""
         return self._marked(lambda: self.cells.noted(table, column, pattern, which, **fields))
 
@@ -288,8 +289,8 @@ class Placeholders:
 
 @dataclass(frozen=True)
 class BoundNumbers:
-    """The functions of a paper's module `numbers`, whose first argument is what they look numbers
-    up in."""
+    """The functions of a paper's module `numbers`, with their first argument, the `LookUp`, filled
+    in."""
 
     paper: Paper
     cells: LookUp
@@ -318,7 +319,7 @@ def where_known(caller: Callable[[], str]) -> str:
 
 
 def joint(loop: Any) -> str:
-    """Return what stands after an item of a loop that is listed as "a, b and c"."""
+    """Return the separator after an item of a loop, for a list such as "a, b and c"."""
     return (", " if loop.revindex0 > 1 else " and ") if loop.revindex0 else ""
 
 

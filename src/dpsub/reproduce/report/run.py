@@ -24,7 +24,7 @@ DATA_WORDS = {
     "synthetic": "a synthetic stand-in",
     TWIN: "synthetic twins, made from the paper's table of its data",
 }
-"""What a label says of a data set."""
+"""Words for a label of a data set."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class FinishedRun:
     """A run that has made all its artefacts."""
 
     artefacts: Sequence[Artefact]
-    """What the run has made."""
+    """Artefacts that the run has made."""
     dirs: OutputDirs
     comparison: pd.DataFrame
     """All printed numbers next to ours, as in ``results/comparison.csv``."""
@@ -41,27 +41,28 @@ class FinishedRun:
     ...)."""
     errata: Sequence[Path]
     provenance: Mapping[str, str]
-    """For the foot of the page: seed, commit, digests."""
+    """Entries at the foot of the page: seed, commit, digests."""
     environment: Mapping[str, Any] = field(default_factory=dict)
     """`commit`, `date`, `versions` and `installed`, from describe_run.py."""
     citation: Mapping[str, Any] = field(default_factory=dict)
-    """How this software is cited, as in CITATION.cff."""
+    """Citation of this software, as in CITATION.cff."""
     configuration: str = ""
     timings: Path | None = None
-    """Folder of what Snakemake measured of the jobs of experiments."""
+    """Folder of Snakemake's measurements of the jobs of experiments."""
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Of each experiment, as in the configuration; they say which data it reads."""
+    """Settings of each experiment, as in the configuration; they say which data it reads."""
     remarks: Sequence[str] = ()
-    """What a reader must know first, such as that the run is of reduced size."""
+    """Remarks that a reader must know first, such as that the run is of reduced size."""
     published: Sequence[str] | None = None
     """Artefacts that are made at published settings, by their identifiers; None if all are."""
     options: str = ""
-    """Of Snakemake, to make this run again, in any folder; none if it is of `config.yaml` alone."""
+    """Options of Snakemake that make this run again, in any folder; none if it is of `config.yaml`
+    alone."""
 
     @property
     def made_by(self) -> dict[str, str]:
-        """The code that made the run: `version`, `commit` and `date`, and how it is cited as
-        `bibtex`; empty where the run does not say."""
+        """The code that made the run: `version`, `commit` and `date`, and its citation as `bibtex`;
+        empty where the run does not say."""
         made_by = {
             "version": self.environment.get("versions", {}).get("dpsub", ""),
             "commit": self.environment.get("commit", ""),
@@ -84,7 +85,7 @@ class FinishedRun:
         for name in artefact.experiments:
             kind, given = experiments.REGISTRY.get(name), self.settings.get(name)
             read = kind().data_of(kind.settings(given)) if given else kind.needs_data
-            # what may be read; the run has described what it did read
+            # data that may be read; the run has described those that it did read
             found |= {one: self.labels[one] for one in read if one in self.labels}
             found |= dict.fromkeys((given or {}).get("sets", {}).get("twins", ()), TWIN)
         return found
@@ -104,8 +105,8 @@ class FinishedRun:
         ]
 
     def data_label(self, artefact: Artefact) -> str:
-        """Return what the data behind an artefact are: "simulated", "real", or what they stand in
-        for the real ones."""
+        """Return the label of the data behind an artefact: "simulated", "real", or the label of
+        stand-ins."""
         labels = set(self.data_sets(artefact).values())
         # of twins and real sets next to each other each number says itself from which it is
         if TWIN in labels:

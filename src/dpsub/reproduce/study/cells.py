@@ -25,7 +25,7 @@ OWN_SIZES = {"cyclic_poisson": "cycle", "truncated_poisson": "max_batch"}
 
 
 class Targets(settings.Closed):
-    """What every entry of a grid holds: batch sizes and privacy targets.
+    """Batch sizes and privacy targets, which every entry of a grid has.
 
     An entry stands for all combinations of its values; each setting is one value or a list.
     """

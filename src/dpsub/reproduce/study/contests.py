@@ -15,7 +15,7 @@ from dpsub.reproduce.study.cells import NONPRIVATE
 from dpsub.reproduce.verdicts import holm, not_real
 
 OWN_DATA = frozenset({"real", "simulated", "subsample"})
-"""Labels of data that are what a task is named after."""
+"""Labels of data that stand in for no others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Contest(Paired):
 
     @property
     def source(self) -> str:
-        """The note that says that the data stand in for those of the task's name; else ""."""
+        """Note that the data stand in for those of the task's name; else ""."""
         return not_real(set(self.records["data_label"]) - OWN_DATA)
 
     @cached_property

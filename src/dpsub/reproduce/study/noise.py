@@ -74,7 +74,7 @@ def bounds(
     width: float = 0.01,
     variant: str = "rigorous",
 ) -> Account:
-    """Return what is known of epsilon at the target delta with this noise.
+    """Return bounds on epsilon at the target delta with this noise.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ results."""
 
 
 class Fit(NamedTuple):
-    """How one run is trained."""
+    """Settings of one run of training."""
 
     noise_multiplier: float
     clip: float
@@ -29,7 +29,7 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """What draws the batches of a training, and which random numbers it takes.
+    """Batches of a training: their sampler or schedule, and the keys of its random numbers.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Batches:
 
     @property
     def paired(self) -> dict[str, Any]:
-        """Key of what is the same for all samplers."""
+        """Key of the random numbers that all samplers share."""
         return {"dataset": self.dataset, "steps": self.steps}
 
     def drawn(self, seed: int, streams: Streams) -> Samples:
@@ -64,8 +64,7 @@ class Batches:
         return self.plan.draw_block(Frame(self.n), self.steps, rng)
 
     def of_rows(self, seed: int, split: Split, streams: Streams) -> Samples:
-        """Return the batches of one seed as rows of all records, thinned where there are
-        chances."""
+        """Return the batches of one seed as rows of all records, thinned if there are `chances`."""
         batches = self.drawn(seed, streams)
         # samplers count from 0 in every seed; rows of the training part may be anywhere
         batches = replace(batches, indices=split.training[batches.indices])

@@ -1,5 +1,5 @@
-"""Curves for parameters that the text does not give: Figure 1 (Balle et al., appendix D), and what
-sampling costs."""
+"""Curves for parameters that the text does not give: Figure 1 (Balle et al., appendix D), and the
+cost of sampling."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
-"""Experiments of this paper, by what is released: once, many times, on a sample; and its statements
-in single cases."""
+"""Experiments of this paper: one release, many releases, releases on a sample, and the paper's
+statements in single cases."""

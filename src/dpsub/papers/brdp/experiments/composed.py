@@ -1,5 +1,5 @@
-"""Many releases: the paper's composition next to exact accounting, Table I and its clock times,
-when recycling pays."""
+"""Many releases: the paper's composition next to exact accounting, Table I and its clock times, and
+the numbers of releases at which recycling pays."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Method = tuple[str, Recycled, float]
 
 
 def composed(answer: Account | float) -> dict[str, float]:
-    """Return what a record says of a composed epsilon: both ends of the exact value, or what a
-    formula gives."""
+    """Return the fields of a record about a composed epsilon: both ends of the exact value, or the
+    value of a formula."""
     lower, upper = (answer, answer) if isinstance(answer, float) else (answer.lower, answer.upper)
     return {"composed": upper, "lower": lower, "upper": upper}
 

@@ -186,7 +186,7 @@ class QueryPanel:
         self.sampled = self.cell.algorithm4(replace(queries[0], spread=self.spread))
 
     def described(self, method: str) -> tuple[Recycled, dict[str, Any]]:
-        """Return a method's noise, and what a record says of it."""
+        """Return a method's noise, and the fields that describe it in a record."""
         if not method.endswith("smp"):
             chosen = self.cell.chosen(method)
             return chosen.law, {**row(method, chosen), "sampling_rate": 1.0}

@@ -216,7 +216,7 @@ class AuditCase(Budget):
 
 
 class BrdpAudit(Grid):
-    """Draws of the loop on two neighbours, and how often they fall where the loss exceeds epsilon.
+    """Draws of the loop on two neighbours, and the number of them with a loss above epsilon.
 
     `lower` and `upper` are limits of P(S) - e^epsilon P'(S) for the best set S, which is the exact
     delta; each end is missed with a chance of at most 1 - `confidence`. `claimed` is the delta that
@@ -286,7 +286,7 @@ class BrdpAudit(Grid):
 
 
 def _losses_above(epsilon: float, law: Recycled, released: np.ndarray) -> int:
-    """Return how many releases have a loss above epsilon, for the values 0 and D."""
+    """Return the number of releases with a loss above epsilon, for the values 0 and D."""
     # At q = 1 a release outside has no density: infinite losses count, and 0 / 0 cannot be drawn.
     with np.errstate(invalid="ignore", divide="ignore"):
         loss = law.log_density(released) - law.log_density(released - law.sensitivity)

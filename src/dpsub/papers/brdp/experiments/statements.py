@@ -1,4 +1,4 @@
-"""What statements of the paper claim in single cases, next to what is true."""
+"""Single cases of the paper's statements: claimed numbers next to the true ones."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _formulas(settings: BrdpChecks.Settings) -> Iterator[Row]:
 
 
 def _rates(settings: BrdpChecks.Settings) -> Iterator[Row]:
-    """Yield what one kernel has at several recycling rates."""
+    """Yield the cases of one kernel at several recycling rates."""
     shape, second = settings.u_shape, settings.theorem2
     deltas = [shape.exact(rate, shape.epsilon) for rate in shape.rates]
     for rate, delta in zip(shape.rates, deltas, strict=True):

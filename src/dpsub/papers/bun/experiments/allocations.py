@@ -152,7 +152,7 @@ class BunNeyman(Experiment):
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         m, k, parts = settings.m, len(settings.counts), []
         for topic, *weights in self._weights(settings):
-            # what a class can give at most; of the vectors only m is known
+            # the most that can be drawn from each class; of the vectors only m is known
             sizes = list(settings.counts) if topic in FILLINGS else [m] * k
             changed = [sizes[0] - 1, *sizes[1:-1], sizes[-1] + 1]
             losses = (

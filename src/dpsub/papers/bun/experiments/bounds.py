@@ -35,7 +35,7 @@ class BoundCase(NamedTuple):
 
     statement: str
     case: str
-    # what the formula claims to be against `exact`: "upper", "lower", "equal" or "number"
+    # claimed relation of the formula to `exact`: "upper", "lower", "equal" or "number"
     side: str
     epsilon: float  # of the mechanism on the sample, in nats
     stated: float
@@ -151,7 +151,7 @@ def rounded_rates(epsilon: float) -> Iterator[BoundCase]:
 
 
 def clustered(epsilon: float) -> Iterator[BoundCase]:
-    """Theorems 5.1 and 5.2 with the sizes of the smaller population, and what follows from them."""
+    """Theorems 5.1 and 5.2 with the sizes of the smaller population, and their consequences."""
     for sizes, drawn in (
         ((2, 2, 2, 2), 2),
         ((5, 5, 5), 1),
@@ -441,7 +441,7 @@ def deletion_estimators() -> BoundCase:
 
 
 class BunBounds(Experiment):
-    """Each statement on a grid: what its formula gives in the variant, and what is true.
+    """Each statement on a grid: the value of its formula in the variant, and the true value.
 
     `side` says what the formula claims: "upper" (at least the exact value), "lower" (at most),
     "equal", or "number" (a printed number; then `exact` is the true one). Variants: stated is the

@@ -23,7 +23,7 @@ from dpsub.sampling.allocation import exact_rate
 from dpsub.sampling.frame import Frame
 
 ALLOCATION_SHARE = 0.25
-"""Of the promise, what noisy weights N_i S_i spend before the sample is drawn."""
+"""Share of the promise that noisy weights N_i S_i spend before the sample is drawn."""
 NUMBERS = (
     "lower",
     "upper",
@@ -145,7 +145,8 @@ def menu(
     ]
     own = [allocation.neyman(s.sizes, s.deviations, m) for s in scenarios]
     change = neyman_change(values, own[0])
-    # what each rule allocates in each scenario, and the base epsilon that it allows in one of them
+    # the allocation by each rule in each scenario, and the base epsilon that it allows in one of
+    # them
     offered: dict[str, tuple[Rules, Callable[[Sequence[int], Sequence[int]], float]]] = {
         **{
             f"{name}, public": (

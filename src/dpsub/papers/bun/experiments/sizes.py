@@ -1,5 +1,5 @@
-"""Random sizes of samples: the loss over their spread (Bun et al., Figure 2), and what they give
-away (Section 4.1)."""
+"""Random sizes of samples: the loss over their spread (Bun et al., Figure 2), and the privacy that
+a visible size costs (Section 4.1)."""
 
 from __future__ import annotations
 

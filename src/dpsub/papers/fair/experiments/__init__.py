@@ -1,1 +1,1 @@
-"""What the paper computed, in the variants in which it can be read."""
+"""Experiments of this study, each in its variants."""

@@ -211,8 +211,8 @@ def calibrate(cell: Cell) -> Calibrated:
 
 
 def _of_its_law(cell: Cell) -> Cell:
-    """Return the cell whose noise a cell has: MUST.OO has the law and the outputs of WOR, MUST.WO
-    those of WR."""
+    """Return the cell that stands for all cells of its law: MUST.OO has the law and the outputs of
+    WOR, MUST.WO those of WR."""
     sampler = _SAME_LAW.get(cell.sampler, cell.sampler)
     return replace(cell, sampler=sampler, b=None if sampler != cell.sampler else cell.b)
 

@@ -36,7 +36,7 @@ from dpsub.sampling.base import StagedSampler
 SEEDS_AT_ONCE = 50  # bounds the memory; has no influence on results
 SECONDS_OF_CALIBRATION = (2.0, 12.0, 25.0)
 # Bounds for one, two and three or more stages, measured on one core.
-"""By the number of stages."""
+"""Seconds of a calibration, by the number of stages."""
 
 CELL: dict[str, str] = {
     "n": "int64",
@@ -234,7 +234,7 @@ class FairComparison(OnTasks):
 
 
 def _cost(cell: Cell) -> Cost:
-    """Return what one cell costs, as measured on one core."""
+    """Return the cost of one cell, as measured on one core."""
     task, seeds = TASKS[cell.dataset], SEEDS_AT_ONCE
     p, classifies = task.model.n_parameters, task.classifies
     # Schedules are trained like samplers of one stage.

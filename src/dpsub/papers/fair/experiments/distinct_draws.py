@@ -1,4 +1,4 @@
-"""How many different records the draws of a run of steps touch: the gradients that training would
+"""Number of different records in the draws of a run of steps: the gradients that training would
 have to evaluate."""
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ _SLOTS_OF_FIRST_STAGE = 0.35  # what a record of the first stage costs, in slots
 
 
 class DistinctDraws(Experiment):
-    """`steps` samples are drawn in each replicate; records say how many different records they
-    touched.
+    """Number of different records among `steps` samples, drawn afresh in each replicate.
 
     The same counts follow from the sampler's law, so a sweep of it is cheap, scales with its sizes
     alone, and can be checked: what sweeps are measured and tested with. No artefact reads it.

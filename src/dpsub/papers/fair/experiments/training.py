@@ -1,4 +1,4 @@
-"""Trainings of the fair comparison: the data of each seed, and what is measured of its model."""
+"""Trainings of the fair comparison: the data of each seed, and the measures of its model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MEASURES = (
     "interval_width",
 )
 LEVEL = 0.95
-"""Of the bootstrap's intervals."""
+"""Level of the bootstrap's intervals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,8 @@ def load(
 
 
 def batches_of(cell: Cell) -> Batches:
-    """Return what draws the batches of a cell; targets and variants share them."""
+    """Return the sampler and the random streams of a cell's batches; targets and variants share
+    them."""
     # Without privacy there is no sampler to compare: batches are Poisson's, as in MUST.
     sampler = cell.sampler if cell.private else "poisson"
     key = {"sampler": sampler, "m": cell.m, "b": cell.b}
@@ -113,7 +114,7 @@ def measured(
 def model_measures(
     task: FairTask, records: LearningRecords, split: Split, beta: np.ndarray
 ) -> dict[str, float]:
-    """Return what is measured of a linear predictor: on the test part, or against the truth."""
+    """Return the measures of a linear predictor: on the test part, or against the truth."""
     # A simulated data set has a truth; real ones have a test part.
     if not task.classifies:
         return {"coefficient_error": float(np.linalg.norm(beta - np.array(BETA)))}
@@ -139,7 +140,7 @@ def _noise_of_mean(
 def mean_measures(
     cell: Cell, task: FairTask, releases: np.ndarray, noise_multiplier: float
 ) -> dict[str, float]:
-    """Return what is measured of the subsampling bootstrap of MUST's experiment 1.
+    """Return the measures of the subsampling bootstrap of MUST's experiment 1.
 
     The denominator is fixed, and the data are N(0, 1), so that the truth is 0.
     """

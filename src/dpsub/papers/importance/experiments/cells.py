@@ -63,7 +63,7 @@ class OnPointSets(Experiment, ABC):
             {
                 "replicate": 0,
                 "dataset": data.name,
-                # What Table 1 says of a data set has no label of its own.
+                # The facts of Table 1 have no label of their own.
                 "data_label": getattr(data, "label", "table1"),
                 **row,
             }
@@ -73,7 +73,7 @@ class OnPointSets(Experiment, ABC):
         return self.frame(rows or dict.fromkeys(self.columns, ()))
 
     def sets(self, settings: Any, run: Run) -> Iterable[PointSet | Described]:
-        """Return what has records: the data sets, or what Table 1 says of them."""
+        """Return the data sets of the records, prepared or as Table 1 describes them."""
         return each(settings, run.data)
 
     @abstractmethod
@@ -90,7 +90,7 @@ class ClusteringCell:
     epsilon: float  # target, nats; infinite without noise
 
     def key(self, dataset: str) -> dict[str, Any]:
-        """Return what fixes the noise's stream; a target of 0 stands for no noise."""
+        """Return the key of the noise's stream; a target of 0 stands for no noise."""
         return {
             "dataset": dataset,
             **asdict(self),
@@ -123,7 +123,8 @@ def grid(settings: OnCells, name: str) -> list[ClusteringCell]:
 
 
 def facts_of(data: PointSet | Described) -> DataFacts:
-    """Return what calibration needs to know of a data set, or of what Table 1 says of it."""
+    """Return the facts that calibration needs about a data set, or about one that only Table 1
+    describes."""
     if isinstance(data, Described):
         return DataFacts(data.n, data.d, data.radius, data.mean_square)
     n, d = data.points.shape

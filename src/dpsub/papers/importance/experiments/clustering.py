@@ -140,7 +140,8 @@ class ImportanceNoise(OnPointSets):
 
 
 Groups = list[tuple[PoissonImportance | None, dict[ClusteringCell, LloydCalibration]]]
-"""Cells that share their samples, and what draws these; None where the size cannot be obtained."""
+"""Groups of cells that share their samples, each with its sampler; None where the size cannot be
+obtained."""
 
 
 class ImportanceClustering(OnPointSets):

@@ -1,5 +1,5 @@
-"""Record by record: proved losses, what canaries and coresets show of them, and what a delta buys
-(Fay et al.)."""
+"""Losses record by record: proved losses, what canaries and coresets show of them, and the gain
+from a delta (Fay et al.)."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ class ImportanceCoreset(OnPointSets):
 
 
 class ImportanceGain(Experiment):
-    """Proved epsilons at one delta of noise that was set for pure privacy; first centres do not
+    """Proved epsilons at one delta for noise that was set for pure privacy; first centres do not
     depend on the data.
 
     Topics: "lloyd", counts and sums at the radius and mean square of Table 1, for full data,

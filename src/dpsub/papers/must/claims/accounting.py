@@ -64,7 +64,8 @@ def unbounded(name: str, columns: tuple[str, ...], note: str, frames: Frames) ->
 
 
 def of_both(frames: Frames, first: str, second: str) -> pd.DataFrame:
-    """Return what two experiments or variants say of MUST.OW, a row a number of compositions."""
+    """Return the columns of two experiments or variants about MUST.OW, one row a number of
+    compositions."""
     # Only numbers of compositions that both have: a smoke run may compose fewer.
     both = curve(frames, first, "must_ow").merge(
         curve(frames, second, "must_ow"), on="n_compositions", suffixes=("", "_other")
@@ -85,8 +86,7 @@ def bounds_contain(frames: Frames) -> Finding:
 
 
 def bounds_cover_the_mechanism(frames: Frames) -> Finding:
-    """MUST.OW: the bounds of Algorithm 1 against what explicit data sets attain and what is
-    proved."""
+    """MUST.OW: the bounds of Algorithm 1 against the attack on explicit data sets and the proof."""
     both = of_both(frames, "printed", PROVED)
     # Proved only if the whole of [attack, proof] lies inside, refuted if some of it lies outside on
     # either side: in between the question is open.
@@ -122,7 +122,8 @@ def proved_below(frames: Frames) -> Finding:
 
 
 def proved_increases(frames: Frames) -> Finding:
-    """MUST.OW: both ends of the mechanism's own delta, against those at the smallest number.
+    """MUST.OW: both ends of the mechanism's own delta, compared with those at the smallest number
+    of compositions.
 
     From one number to the next delta cannot fall, as fewer releases are a part of more.
     """

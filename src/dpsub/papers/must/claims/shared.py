@@ -1,4 +1,5 @@
-"""What claims of several parts of the paper share: experiments, groups of samplers, records."""
+"""Names of experiments, groups of samplers, and selections of records, shared by the claims of all
+parts of the paper."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ TABLE8, FIGURE_S2, OW = (
 
 
 def at_the_smallest(epsilon: pd.Series) -> pd.Series:
-    """Which records have the smallest eps'."""
+    """Return a mask of the records with the smallest eps'."""
     return epsilon == epsilon.min()
 
 

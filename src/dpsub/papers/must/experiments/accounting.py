@@ -308,7 +308,7 @@ class MustComposition(Experiment):
 
     @staticmethod
     def tasks(settings: Settings, variant: str) -> Iterator[CompositionTask]:
-        """Yield what is to be composed, Table 8 first."""
+        """Yield the pairs to be composed, those of Table 8 first."""
         table, figure, as_done = settings.table8, settings.figure_s2, variant == "as_done"
         unit, noises = 1.0, {"table8": "stated"}
         # The paper's scale m sigma is not in units of the clipping bound (erratum E2).

@@ -1,5 +1,4 @@
-"""How many distinct records a subset has, and how long it takes to draw one (MUST, Tables 9 and
-10)."""
+"""Number of distinct records in a subset, and time of drawing one (MUST, Tables 9 and 10)."""
 
 from __future__ import annotations
 
@@ -68,8 +67,8 @@ class DrawsExperiment(Experiment):
 
 
 class DistinctCounts(DrawsExperiment):
-    """Smallest, mean and largest number of distinct records over many subsets, with what the exact
-    law expects."""
+    """Smallest, mean and largest number of distinct records over many subsets, with the
+    expectations from the exact law."""
 
     name: ClassVar[str] = "distinct_counts"
     columns: ClassVar[dict[str, str]] = {

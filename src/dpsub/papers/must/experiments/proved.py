@@ -59,7 +59,7 @@ ROUND_DOWN = 1 - 1e-12
 """Factor that keeps a quotient which floating point rounded up from counting as a larger shift."""
 
 PAIR_WIDTH = 1e-3
-"""Of the bracket of the paper's pair: absolute for epsilon, relative for delta."""
+"""Width of the bracket of the paper's pair: absolute for epsilon, relative for delta."""
 
 MOST_NOISE = 1e4
 _TAIL = 1e-15
@@ -126,7 +126,7 @@ class Questions(Experiment):
     @staticmethod
     @abstractmethod
     def questions(settings: Any) -> Sequence[Any]:
-        """Return what is asked, in order, checked."""
+        """Return the questions in their order, checked."""
 
     @abstractmethod
     def answer(self, settings: Any, question: Any) -> dict[str, Any]:
@@ -658,7 +658,8 @@ class Comparison:
 
 
 def tools(case: PeerCase, delta: float, effort: float) -> Iterator[Comparison]:
-    """Yield what answers a case: this package, then the others that know its sampler and relation.
+    """Yield the tools that answer a case: this package, then the others that know its sampler and
+    relation.
 
     The Rényi accountant is asked twice: with the noise in units of the bound C of one record, and
     of 2 C, by which replacing a record moves the sum.
@@ -799,7 +800,7 @@ class PeerBounds(Questions):
 
 
 class PeerTimes(PeerBounds):
-    """As `PeerBounds`, with the processor time of each answer, imports left out."""
+    """Processor time of each answer of `PeerBounds`, imports left out, with the answer."""
 
     name: ClassVar[str] = "peer_times"
     columns: ClassVar[dict[str, str]] = {**PeerBounds.columns, "seconds": "float64"}

@@ -49,7 +49,7 @@ class StatisticsCell:
 
 
 def expected_variance(sampler: StagedSampler, n: int) -> float:
-    """Return what the variance of a subset's slots is expected to be where that of the data is 1.
+    """Return the expected variance of a subset's slots for data of variance 1.
 
     It is the probability that two slots of a subset hold different records: a stage with
     replacement from N slots multiplies it by 1 - 1/N, any other stage leaves it.
@@ -100,7 +100,7 @@ class SubsetStatistics(Experiment):
 
     @staticmethod
     def runs(settings: Settings, variant: str) -> Iterator[StatisticsCell]:
-        """Yield what is run, in the order of Table 5: without privacy, then each sampler."""
+        """Yield the runs in the order of Table 5: without privacy, then each sampler."""
         n, m, target = settings.n, settings.m, settings.epsilon_amplified
         sized = with_first_stages(settings.samplers, settings.b)
         # The baseline draws Poisson samples and adds no noise.
@@ -160,7 +160,7 @@ class SubsetStatistics(Experiment):
 # Experiments 2 and 3: regression
 
 AVERAGED_ITERATIONS = 16
-"""How many of the last iterations the published RMSE averages over (as_done)."""
+"""Number of last iterations over which the published RMSE averages (as_done)."""
 
 Coefficients = Annotated[
     tuple[float, ...],
@@ -182,7 +182,7 @@ class DescentCell:
     clip: float | None
     """Largest norm of a record's gradient; None for the baseline without privacy."""
     divisor: float | None
-    """Of the sum of gradients; None for the realised batch size, as in Algorithm 2."""
+    """Divisor of the sum of gradients; None for the realised batch size, as in Algorithm 2."""
 
     @property
     def key(self) -> dict[str, Any]:
@@ -325,7 +325,7 @@ class Moments:
 
 
 class LinearTraining(NamedTuple):
-    """What came of training one cell."""
+    """Results of training one cell."""
 
     cell: DescentCell
     # last coefficients, shape (replicates, 3)
@@ -392,7 +392,7 @@ class LinearRegression(Experiment):
 
     @staticmethod
     def runs(settings: Settings, variant: str) -> Iterator[DescentCell]:
-        """Yield what is run, in the order of Table 6."""
+        """Yield the runs in the order of Table 6."""
         targets, rate = settings.epsilon_amplified, settings.learning_rate
         return descent_cells(settings, variant, settings.n, targets, Linear, rate)
 

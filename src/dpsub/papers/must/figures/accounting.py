@@ -35,7 +35,7 @@ PRINTED: dict[str, dict[str, Any]] = {
     "as_done": {"label": "_", "linestyle": "-", "color": "#BBBBBB"},
     "printed": {"label": "_", "linestyle": ":", "color": "black"},
 }
-"""Method -> how its upper end is drawn, with a bar down to the lower one."""
+"""Method -> style of its upper end, from which a bar goes down to the lower one."""
 EXACT_PAIR = {"paper_pair": {"label": "_", "color": "black", "linewidth": 1.0}}
 PAIR_KEY = "black and grey: the paper's pair,\nnot a guarantee (dotted: as printed,\ngrey: as done)"
 # In this order everywhere: what is refuted (lower), what is proved (upper).
@@ -58,8 +58,8 @@ def band(
     styles: Styles,
     nested: float = 0.0,
 ) -> list[Layer]:
-    """Return the proved end as a line with markers, the refuted end as a thin one, and what lies
-    between."""
+    """Return the layers of the proved end, a line with markers, of the refuted end, a thin line,
+    and of the band between them."""
     low, high = ends
     thin = curves(
         frame, x, low, by=by, styles=styles, marker="", linestyle="-", linewidth=0.6, label="_"
@@ -260,7 +260,7 @@ class BandFigure(MustFigure):
     remark: ClassVar[str]
     """Next to the arrow from the published curve of MUST.OW up to the attack, with their ratio."""
     place: ClassVar[str]
-    """Of the key to bands and dots: a corner without curves."""
+    """Place of the key to bands and dots: a corner without curves."""
     delta: ClassVar[str]
     titles: ClassVar[tuple[str, str]]  # labels of x and y, with delta
     plotted: ClassVar[tuple[str, ...]]  # columns of the plotted frame

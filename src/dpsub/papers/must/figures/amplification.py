@@ -262,8 +262,8 @@ class StageSizeContours(MustFigure):
     parts = tuple(
         Part(
             "design_surface",
-            # What Section 4.1 says about the surfaces, in one number each: 1 or 0 is monotone
-            # (erratum E12).
+            # The statements of Section 4.1 about the surfaces, in one number each: 1 or 0 is
+            # monotone (erratum E12).
             {"rises_with_m": rises(quantity, 1), "rises_with_b": rises(quantity, 0)},
             where={"mechanism": mechanism},
             constants={"quantity": quantity},
@@ -391,8 +391,8 @@ class StageSizeSurfaces(StageSizeContours):
 
 
 def _stride(intervals: int) -> int:
-    """Return how many intervals a face spans: a divisor, since faces of unequal size are drawn from
-    unset memory."""
+    """Return the number of intervals that a face spans: a divisor, since faces of unequal size are
+    drawn from unset memory."""
     stride = next(
         (
             step

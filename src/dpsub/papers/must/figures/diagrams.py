@@ -118,8 +118,8 @@ def _diagram(
     captions: list[tuple[float, float, str]],
     panel: str = "",
 ) -> pd.DataFrame:
-    """Draw boxes, arrows, dots where some are left out, and captions; return the boxes and what
-    each is drawn from."""
+    """Draw boxes, arrows, dots where some are left out, and captions; return the boxes, each with
+    the box from which it is drawn."""
     for start, end in arrows:
         arrow(axes, start, end)
     for box in boxes:

@@ -1,4 +1,5 @@
-"""Packages that account for privacy, a file each: what the package promises and how it is asked.
+"""Packages that account for privacy, one file each: the package's promise, and the code that asks
+it.
 
 A module of this package that defines a `PACKAGE` is found by itself.
 """
@@ -16,7 +17,7 @@ from dpsub.papers.practice.settings import ACCOUNTANTS, AccountingQuestion
 
 @dataclass(frozen=True)
 class Way:
-    """How questions of some kinds are put to an accountant.
+    """Code that puts questions of some kinds to an accountant.
 
     `code` is Python with the fields of the question in braces, and sets `epsilon`. It is run as it
     stands, and shown to readers as the way to reproduce an answer.
@@ -30,14 +31,14 @@ class Way:
 
 @dataclass(frozen=True)
 class Accountant:
-    """One accountant of a package, and what its documentation calls its answer."""
+    """One accountant of a package, and the name that its documentation gives its answer."""
 
     name: str
     answer: str
     ways: tuple[Way, ...]
 
     def way(self, question: AccountingQuestion) -> Way | None:
-        """Return how it is asked; None if it has no method for the question."""
+        """Return the way to ask a question; None if the accountant has no method for it."""
         kind = kind_of(question)
         return next((way for way in self.ways if kind in way.kinds), None)
 
@@ -51,7 +52,7 @@ class Package:
     versions: tuple[str, ...]
     promise: str
     tracker: str
-    """Where its maintainers take reports."""
+    """Address at which its maintainers take reports."""
     accountants: tuple[Accountant, ...]
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Erratum -> why answers are refuted, as its maintainers would be told."""
@@ -69,7 +70,7 @@ def kind_of(question: AccountingQuestion) -> str:
 
 
 def asked(code: str, question: AccountingQuestion) -> str:
-    """Return the code of a way with the numbers of a question."""
+    """Return the code of a way, filled with the numbers of a question."""
     return code.format(**question.model_dump())
 
 
@@ -82,6 +83,6 @@ def packages() -> dict[str, Package]:
 
 @cache
 def says() -> dict[str, str]:
-    """Return what each accountant calls its answer."""
+    """Return the name that each accountant gives its answer."""
     own = {one.name: one.answer for package in packages().values() for one in package.accountants}
     return {**ACCOUNTANTS, **own}

@@ -23,7 +23,7 @@ RDP, PLD = "rdp.RdpAccountant", "pld.PLDAccountant"
 
 
 def way(accountant: str, kind: str, event: str, erratum: str = "") -> Way:
-    """Return how an accountant is asked about one kind of releases."""
+    """Return the way to ask an accountant about one kind of releases."""
     relation = RELATIONS[kind.split()[-1]]
     code = CODE.format(event=event, relation=relation, accountant=accountant)
     return Way((kind,), code, erratum)

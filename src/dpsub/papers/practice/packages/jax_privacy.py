@@ -17,7 +17,7 @@ WOR = ("wor gaussian substitute", "wor gaussian zero_out", "wor gaussian add_rem
 
 
 def ways(config: str) -> tuple[Way, ...]:
-    """Return how one of the two accountants is asked."""
+    """Return the ways to ask one of the two accountants."""
     poisson = (
         "poisson gaussian add_remove",
         "poisson gaussian zero_out",

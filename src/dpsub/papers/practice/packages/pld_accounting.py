@@ -17,7 +17,7 @@ ALLOCATED = ("random_allocation gaussian add_remove",)
 
 
 def sampled(mechanism: str) -> Way:
-    """Return how samples of one mechanism are asked for."""
+    """Return the way to ask about samples of one mechanism."""
     kinds = (f"poisson {mechanism} add_remove", f"all {mechanism} add_remove")
     return Way(kinds, SAMPLED.format(mechanism=mechanism))
 

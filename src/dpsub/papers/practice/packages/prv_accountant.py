@@ -18,7 +18,7 @@ LAWS = {
 
 
 def ways(end: int) -> tuple[Way, ...]:
-    """Return how one of the three numbers is asked for."""
+    """Return the ways to ask for one of the three numbers."""
     return tuple(
         Way((f"{kind} add_remove",), CODE.format(law=law, end=end), "P2" if end == 1 else "")
         for kind, law in LAWS.items()

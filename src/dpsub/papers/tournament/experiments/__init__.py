@@ -1,1 +1,1 @@
-"""What the tournament computes."""
+"""Experiments of the tournament."""

@@ -1,5 +1,5 @@
-"""The noise that every scheme needs over sizes, epochs and targets, proved, with what an attack
-refutes."""
+"""The noise that every scheme needs over sizes, epochs and targets: proved multipliers, and those
+that an attack refutes."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ SECONDS = {
     "cyclic_poisson": 0.1,
     "deterministic": 0.05,
 }
-"""Of one target, on the average over a random part of the grid, for each scheme."""
+"""Seconds of one target for each scheme, on average over a random part of the grid."""
 SUBSTITUTED = {"random_allocation": 3.0, "k_of_t": 1.5, "shuffle": 0.6, "tight": 2.0}
-"""Where a record is replaced, and by the tight bound."""
+"""Seconds of one target where a record is replaced, and by the tight bound."""
 MEMORY = 500.0
 HANDS = 24  # jobs of a run
 
@@ -55,7 +55,7 @@ def laws(grid: tuple[NoiseEntry, ...]) -> tuple[tuple[Cell, ...], ...]:
 
 
 def seconds(cell: Cell) -> float:
-    """Return what the noise of a cell costs on one core."""
+    """Return the seconds that the noise of a cell takes on one core."""
     kind = "tight" if cell.tight else cell.sampler
     return (
         # Under substitution these schemes have other proofs, and other times.

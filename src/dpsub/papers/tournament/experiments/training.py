@@ -85,7 +85,7 @@ class SharedBatches:
         return steps_of(self.task.n, self.m, self.epochs)
 
     def fields(self, cell: Cell) -> dict[str, Any]:
-        """What names a cell in records."""
+        """Fields that name a cell in records."""
         return {
             "dataset": self.dataset,
             **{name: getattr(cell, name) for name in CELL if name != "steps"},
@@ -100,8 +100,8 @@ def accounted(cell: Cell) -> Cell:
 
 
 def groups_of(entry: TrainingEntry) -> Iterator[tuple[TrainingEntry, SharedBatches]]:
-    """Yield the groups of an entry, each with the entry that stands for it alone; what has no proof
-    is left out."""
+    """Yield the groups of an entry, each with the entry that stands for it alone, without cells
+    that have no proof."""
     places = itertools.product(entry.datasets, entry.m, entry.epochs, entry.samplers)
     for dataset, m, epochs, sampler in places:
         alone: dict[str, Any] = {
@@ -130,7 +130,7 @@ def _cells_of(
         cell_of(adjacency, sampler, task.n, m, epochs, *target)
         for adjacency, target in itertools.product(entry.adjacency, entry.targets)
     ]
-    # What has no proof has no noise, and is not trained.
+    # A cell without a proof has no noise, and is not trained.
     return tuple(cell for cell in cells if not why_not(accounted(cell)))
 
 
@@ -142,7 +142,7 @@ def expanded(settings: TournamentTrainings) -> list[SharedBatches]:
 
 
 def batches_of(group: SharedBatches, data: LearningRecords) -> Batches:
-    """Return what draws the batches of a group, the same for all targets and relations."""
+    """Return the batches of a group, the same for all targets and relations."""
     # Importance sampling thins Poisson batches by a function of the row alone.
     chances = group.task.chances(data.x) if group.sampler == IMPORTANCE else None
     key = {"sampler": group.scheme, "m": group.m, "epochs": group.epochs}
@@ -175,7 +175,8 @@ def on_edge(move: float, tuning: Tuning) -> bool:
 
 
 def chosen(losses: np.ndarray, tuning: Tuning) -> tuple[int, Chosen]:
-    """Return which candidate has the least loss on the validation part, and what it is.
+    """Return the index of the candidate with the least loss on the validation part, and the
+    candidate.
 
     A run that ends beyond all numbers has infinite loss; of equal losses the one of the smaller
     step size counts.
@@ -272,7 +273,7 @@ class TournamentTraining(TournamentExperiment):
     For each seed every candidate of one grid of norm bounds and step sizes is trained, with the
     noise that is proved to meet the target, and the one of least loss on the seed's validation part
     counts: differences between seeds are also those of the choice. The test part is read for that
-    one alone. That a choice among trainings costs privacy too is not counted, the same for all
+    one alone. The privacy cost of the choice among trainings is not counted, the same for all
     schemes. Schemes are paired: a seed means the same split, initial values and standard normal
     numbers. Rows of the scheme "nonprivate" are clipped and tuned like the others, and get no
     noise.
@@ -394,7 +395,7 @@ def _proved(group: SharedBatches, cell: Cell, recorded: Mapping[Cell, Needed]) -
 
 
 def _recorded(run: Run) -> dict[Cell, Needed]:
-    """Return what the records of `tournament_targets` say of each cell, nothing if the run has
+    """Return the fields of each cell in the records of `tournament_targets`, nothing if the run has
     none."""
     known: dict[Cell, Needed] = {}
     if "tournament_targets" not in run.records:
@@ -406,7 +407,7 @@ def _recorded(run: Run) -> dict[Cell, Needed]:
 
 
 def _cost(group: SharedBatches, tuning: Tuning) -> Cost:
-    """Return what a group costs, as measured on one core; linear in steps x m."""
+    """Return the cost of a group, as measured on one core; linear in steps x m."""
     task, steps = group.task, group.steps
     d, p, n_cells = task.model.d, task.model.n_parameters, len(group.cells)
     runs = n_cells * len(tuning.clips) * len(tuning.moves)
