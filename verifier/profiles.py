@@ -148,8 +148,8 @@ def _crossing(terms: list[tuple[float, float]]) -> float:
         low *= 2
     while negative(high) and high < 1e9:
         high *= 2
-    for _ in range(200):
-        middle = (low + high) / 2
+    # until no double lies between
+    while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if negative(middle) else (low, middle)
     return high
 

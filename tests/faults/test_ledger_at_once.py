@@ -65,6 +65,7 @@ def entered(ledger: Path) -> set[str | None]:
     return set(dpsub.Ledger.load(ledger).names)
 
 
+@pytest.mark.thorough
 def test_nothing_is_lost_when_some_are_killed(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.json"
     end = time.monotonic() + PATIENCE

@@ -137,13 +137,14 @@ PIECES: dict[str, Callable[[], Any]] = {
 """Questions in Python."""
 
 
-def answers(order: str) -> dict[str, Any]:
-    """Return all answers, in the order of the questions however they were asked."""
+def answers(order: str, every: int) -> dict[str, Any]:
+    """Return the answers to all questions, or to every second, third and so on, in the order of the
+    questions however they were asked."""
     asked: dict[str, Callable[[], Any]] = {line: lambda line=line: of_line(line) for line in LINES}
     asked |= PIECES
-    names = list(asked) if order == "forwards" else list(asked)[::-1]
-    found = {name: asked[name]() for name in names}
-    return {name: found[name] for name in asked}
+    names = list(asked)[::every]
+    found = {name: asked[name]() for name in (names if order == "forwards" else names[::-1])}
+    return {name: found[name] for name in names}
 
 
 def nonsense() -> Callable[[], float]:
@@ -155,4 +156,4 @@ def nonsense() -> Callable[[], float]:
 if __name__ == "__main__":
     if sys.argv[2] == "nonsense":
         time.monotonic = nonsense()
-    sys.stdout.write(json.dumps(answers(sys.argv[1]), default=str))
+    sys.stdout.write(json.dumps(answers(sys.argv[1], int(sys.argv[3])), default=str))

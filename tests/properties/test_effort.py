@@ -30,7 +30,9 @@ QUESTIONS: list[tuple[Any, int | None, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("sampler", "n", "asked"), few(QUESTIONS, most=5))
+@pytest.mark.parametrize(
+    ("sampler", "n", "asked"), few(QUESTIONS[2:] + QUESTIONS[:2], most=3, more=4)
+)
 def test_ends_are_nested_as_effort_grows(
     sampler: Any, n: int | None, asked: dict[str, Any]
 ) -> None:

@@ -24,6 +24,7 @@ from dpsub.cli import main
 from dpsub.cli.answers import account_lines, account_values
 from dpsub.relations import Relation
 from dpsub.sampling import REGISTRY, SCHEDULES
+from tests.few import few
 
 QUESTION: dict[str, Any] = {"noise_multiplier": 2.0, "steps": 20}
 POISSON, WOR = dpsub.Poisson(0.1), dpsub.Wor(20)
@@ -56,6 +57,7 @@ def test_print_and_a_notebook_show_at_most_six_lines(name: str) -> None:
     assert shown._repr_html_().startswith("<p>") and "<table>" in shown._repr_html_()
 
 
+@pytest.mark.thorough
 def test_a_recommendation_is_shown_in_a_few_lines() -> None:
     target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "zero_out"}
     found = dpsub.recommend(1000, batch_size=250, epochs=1, **target)
@@ -141,7 +143,7 @@ def test_mu_stands_where_it_says_as_much_as_epsilon() -> None:
     assert whole.statement().fields["mu"] == pytest.approx(2 / 5 * 4**0.5, rel=1e-5)
 
 
-@pytest.mark.parametrize("effort", [1e-9, 1e-3, pytest.param(1.0, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("effort", few([1e-3, 1e-9, 1.0]))
 @pytest.mark.parametrize("relation", ["add_remove", "substitute", "zero_out"])
 def test_every_scheme_says_what_it_has(effort: float, relation: str) -> None:
     """Over all samplers and schedules: words, JSON and statement agree with the ends."""

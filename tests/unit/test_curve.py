@@ -263,7 +263,7 @@ def test_mu_of_tiny_laplace_losses_keeps_its_digits(noise: float) -> None:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("relation", ["add_remove", "substitute", "zero_out"])
+@pytest.mark.parametrize("relation", few(["zero_out", "substitute", "add_remove"]))
 def test_no_delta_with_gaussian_noise_is_0(
     sampler: dpsub.Wor, n: int, noise: float, relation: str
 ) -> None:

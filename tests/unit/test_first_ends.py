@@ -35,6 +35,7 @@ from dpsub.sampling import (
     Wr,
 )
 from dpsub.sampling.schedules import Schedule
+from tests.few import few
 
 ADDED, REPLACED, ZEROED = Relation.ADD_REMOVE, Relation.SUBSTITUTE, Relation.ZERO_OUT
 TARGETS = (
@@ -94,8 +95,15 @@ SCHEMES = [
 ]
 
 
-@pytest.mark.parametrize("relation", Relation)
-@pytest.mark.parametrize("sampler, n", SCHEMES, ids=[str(each[0]) for each in SCHEMES])
+PROVABLE = [(*scheme, relation) for relation in Relation for scheme in SCHEMES]
+
+
+# of each scheme under one relation or another in `make test`
+@pytest.mark.parametrize(
+    "sampler, n, relation",
+    few(PROVABLE[::4] + PROVABLE[1::4] + PROVABLE[2::4] + PROVABLE[3::4], most=12, more=12),
+    ids=str,
+)
 def test_full_answers_lie_between_first_ends(sampler: Any, n: int, relation: Relation) -> None:
     for place, (s, times, group, mechanism) in enumerate(
         [

@@ -222,6 +222,7 @@ def test_a_scheme_without_its_work_has_noise_by_first_ends(monkeypatch: pytest.M
     assert found.schemes[0].name == "poisson"  # of those that are even the one that is used most
 
 
+@pytest.mark.thorough
 def test_what_only_another_relation_covers_is_named() -> None:
     found = recommend(1000, batch_size=100, epochs=1, epsilon=1.0, delta=1e-5)
     assert found.elsewhere["shuffle"] == ("substitute", "zero_out")

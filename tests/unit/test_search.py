@@ -394,7 +394,7 @@ def test_golden_sections_find_the_minimum() -> None:
         assert least <= found.fun + 2e-3
 
 
-@pytest.mark.parametrize("question", [{"delta": 1e-5}, {"epsilon": 1.0}])
+@pytest.mark.parametrize("question", few([{"delta": 1e-5}, {"epsilon": 1.0}]))
 def test_a_budget_ends_long_work_with_valid_ends(question: dict[str, float]) -> None:
     # 999 999 draws from ten slots: the first profile alone takes more
     proof = Proof.of([Release(MustWW(10, 999_999), 1_000_001, 4.0, 10)])

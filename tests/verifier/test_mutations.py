@@ -34,7 +34,7 @@ QUESTIONS = {
 }
 
 
-@pytest.fixture(scope="module", params=few(QUESTIONS, more=6))
+@pytest.fixture(scope="module", params=few(QUESTIONS, more=3))
 def certificate(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("certificates") / "c.json"
     assert main(["account", *QUESTIONS[request.param].split(), "--certificate", str(path)]) in (
