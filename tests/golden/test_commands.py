@@ -22,13 +22,18 @@ TABLES = ("advise", "plan")
 MOST_LINES = 6
 
 
-def first_of_each(most: int = 4) -> list[Any]:
-    """Return the commands for `pytest.mark.parametrize`, all but the first `most` of each
-    subcommand marked `thorough`."""
+FIRST, FIRST_LONG = 4, 2
+"""Commands of each subcommand in `make test`, and of one that takes long."""
+
+
+def first_of_each() -> list[Any]:
+    """Return the commands for `pytest.mark.parametrize`, all but the first few of each subcommand
+    marked `thorough`."""
     seen = Counter[str]()
     table = []
     for command in RECORDED:
         name = command.split()[0]
+        most = FIRST_LONG if name == "recommend" else FIRST
         marks = [] if seen[name] < most else [pytest.mark.thorough]
         if name == "plan":  # its sweep is of a paper's experiments
             marks.append(needs_all_papers)

@@ -101,8 +101,7 @@ def agnostic(epsilon: float, law: str, noise: float, log_weights: np.ndarray) ->
 
 
 def group_factor(epsilon: float, group: int) -> float:
-    """Return the factor by which the group privacy property multiplies delta, at epsilon of the
-    group."""
+    """Return the factor of delta in the group privacy property, at epsilon of the group."""
     return math.fsum(math.exp(k * epsilon / group) for k in range(group))
 
 

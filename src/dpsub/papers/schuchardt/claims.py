@@ -116,8 +116,7 @@ def converges(frames: Frames) -> Finding:
 
 
 def put(claim: str, place: str, ask: Ask, experiment: str) -> tuple[Claim, ...]:
-    """Return a claim about privacy in two variants: as stated, where an open one counts as true,
-    and rigorous."""
+    """Return a claim in two variants: as stated, where an open one counts as true, and rigorous."""
 
     def stated(frames: Frames) -> Finding:
         found = ask(frames)
