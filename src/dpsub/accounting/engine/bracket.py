@@ -30,6 +30,8 @@ LEAST_DELTA = 1e-300
 """Least charge for all mass that underflows: no upper delta is below it, but 0 beyond the largest
 loss."""
 _MOST_ROUNDS = 12
+# factor of the step after a grid that takes too much work
+_CHEAPER = 4.0
 
 # Both ends: errors fall with the square of the step, and the next grid aims a little inside the
 # width; a gap that falls by less than a fifth in a round has stalled, and one that does not move at
@@ -175,6 +177,10 @@ class Refinement(ABC, Generic[Precision]):
         """Next precision after one that failed, by default none: the error is the caller's."""
         raise error
 
+    def cheaper(self, precision: Precision) -> Precision | None:
+        """Next precision after one that takes too much work, by default none."""
+        return None
+
     def run(self, precision: Precision | None) -> None:
         """Refine from a first precision on; None where there is nothing to refine."""
         for _ in range(_MOST_ROUNDS):
@@ -184,7 +190,7 @@ class Refinement(ABC, Generic[Precision]):
                 self.evaluate(precision)
             except OutOfWorkError as error:
                 self.out_of_work = error
-                return
+                precision = self.cheaper(precision)
             except NumericalError as error:
                 precision = self.coarser(precision, error)
             else:
@@ -227,6 +233,10 @@ class GridRefinement(Refinement[LossGrid]):
     def coarser(self, grid: LossGrid, error: NumericalError) -> LossGrid | None:
         self.unsettled = [i for i in self.unsettled if not self.is_answered(i)]
         return LossGrid(grid.step * self.coarsening, grid.tail) if self.unsettled else None
+
+    def cheaper(self, grid: LossGrid) -> LossGrid | None:
+        self.unsettled = [i for i in self.unsettled if not self.is_answered(i)]
+        return LossGrid(grid.step * _CHEAPER, grid.tail) if self.unsettled else None
 
     def bounds_at(
         self, bound: SingleGridBound, grid: LossGrid, swapped: bool, places: Sequence[int]

@@ -40,9 +40,6 @@ _FIRST_CHOICES = 0.7
 # steps of first grids in a standard deviation of one loss: of upper ends alone, and of all others,
 # where lower bounds lose more to rounding
 _UPPER_STEPS, _STEPS = 8, 12
-# steps of one kind from which on what rounding takes from each loss decides how fine a grid must be
-# ("Pairs, lower")
-_MANY = 20_000
 # of the width: what may be charged for a transform at the tilt of another target ("Many targets")
 _SHARED_TRANSFORM = 1e-2
 # from so many kinds on those that are alike share laws
@@ -176,7 +173,7 @@ class Composition:
     def _spreads(self) -> list[tuple[float, int]]:
         if self.one_by_one or len(self.entries) < _FEW_KINDS:
             return [
-                (event.spread_of_many() if times >= _MANY else event.spread(), times)
+                (event.spread_of_many() if times >= event.many else event.spread(), times)
                 for event, times in self.entries
             ]
         # one of several kinds that are roughly alike tells the spread of all
@@ -309,7 +306,7 @@ class Composition:
         plds = []
         for event, times in self.entries:
             # where what rounding takes from each loss adds up, bins exchange shares instead
-            lower = event.lower_of_many if times >= _MANY else event.lower
+            lower = event.lower_of_many if times >= event.many else event.lower
             plds.append((lower(step, tail, swapped), times))
         return plds
 

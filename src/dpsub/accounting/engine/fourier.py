@@ -23,6 +23,7 @@ from scipy import fft
 from dpsub import checks
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.pld import PrivacyLossDistribution
+from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.errors import ArgumentError, NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -553,6 +554,9 @@ class ComposedLoss:
                 f"above {self.step:g}"
             )
         size = fft.next_fast_len(max(wanted, 16), real=True)
+        # nothing is begun that is not finished
+        if self.blends is None and not work.affords(len(self.plds) * self._work(size)):
+            raise OutOfWorkError("the budget does not suffice for a transform of so many points")
         multiply = self._product if self.blends is None else self._product_of_blends
         product, log_scale, centre = multiply(tilt, size)
         work.spend(work.transform(size) + work.NUMBER * 10 * size)
@@ -576,6 +580,11 @@ class ComposedLoss:
             side=self.side,
         )
 
+    @staticmethod
+    def _work(size: int) -> float:
+        """Return about the work of the power of one transform."""
+        return 2 * work.transform(size) + work.TERM * 2 * size
+
     def _product(self, tilt: float, size: int) -> tuple[_Spectrum, float, int]:
         """The transform of the tilted sum on a cycle, its kappa, and the origin of its indices."""
         means, _ = self.cumulants.moments(tilt)
@@ -588,6 +597,7 @@ class ComposedLoss:
             middle, kappa = round(mean / pld.step), pld.log_mgf(tilt)
             masses = _tilted_masses(pld, tilt, kappa)
             cyclic = np.bincount((pld.indices - middle) % size, masses, minlength=size)
+            work.spend(work.transform(size))
             spectrum = np.asarray(fft.rfft(cyclic))
             power = _power(spectrum, k, stage_error)
             product = power if product is None else product.times(power)

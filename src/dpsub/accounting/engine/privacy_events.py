@@ -17,6 +17,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -50,6 +51,10 @@ _RARE = 1e-6
 
 class Event(ABC):
     """A step of a composition."""
+
+    many: ClassVar[int] = 20_000
+    """Number of times from which on what rounding takes from each loss decides how fine a grid must
+    be ("Pairs, lower")."""
 
     @abstractmethod
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
@@ -276,6 +281,8 @@ class AttackEvent(Event):
 @dataclass(frozen=True)
 class StatisticEvent(AttackEvent):
     """An event that is attacked by one number of the output."""
+
+    many: ClassVar[int] = 200
 
     statistic: Statistic
 

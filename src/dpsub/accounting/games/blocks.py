@@ -174,7 +174,7 @@ class BlockedGame:
         """Bounds of A after these steps, whatever is played."""
         theta, growth, log_w = self._slopes
         kernels = self.kernels
-        work.spend(work.NUMBER * size * theta.size)
+        work.spend(work.NUMBER * 4 * size * theta.size)
         x = np.arange(size) * kernels.step
         lines = (steps * growth + log_w)[:, None] - np.multiply.outer(theta, x)
         log_bound = np.minimum(lines.min(axis=0), self.tilt * x - steps * kernels.kappa)
@@ -269,6 +269,7 @@ class _Window:
     def smoothed(self, excess: np.ndarray, pairs: tuple[int, ...], length: int) -> np.ndarray:
         """Return the function that K takes to an excess, nearly, where that is smooth."""
         m = max(1, length // _SMOOTH)
+        work.spend(len(pairs) * (2 * work.transform(self.n) + work.NUMBER * 20 * self.n))
         K, rough = self.power(pairs, 1), self.power(pairs, m)
         inverse = np.conj(rough) * (rough / np.where(np.abs(K) > 1e-3, K, np.inf))
         inverse *= 2 - np.abs(rough) ** 2
