@@ -204,6 +204,8 @@ def _of_masses(first: Any, second: Any, relation: Relation, name: str) -> OwnMec
                 f"masses must be at least 0 and add up to 1, got {label} with least "
                 f"{masses.min():g} and sum {total!r}; divide by the sum"
             )
+    # what rounding leaves out of a total of 1 belongs to all masses
+    p, q = p / math.fsum(p.tolist()), q / math.fsum(q.tolist())
     seen = (p > 0) | (q > 0)
     p, q = p[seen], q[seen]
     cells = Cells.exactly(p, q)
@@ -219,7 +221,7 @@ def _of_masses(first: Any, second: Any, relation: Relation, name: str) -> OwnMec
         cells,
         cells.exchanged(),
         exact=True,
-        conditions=("the masses are those of the outputs, as given",),
+        conditions=("the masses, divided by their sum, are those of the outputs",),
         largest_loss=largest,
     )
 
