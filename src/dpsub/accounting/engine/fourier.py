@@ -597,7 +597,6 @@ class ComposedLoss:
             middle, kappa = round(mean / pld.step), pld.log_mgf(tilt)
             masses = _tilted_masses(pld, tilt, kappa)
             cyclic = np.bincount((pld.indices - middle) % size, masses, minlength=size)
-            work.spend(work.transform(size))
             spectrum = np.asarray(fft.rfft(cyclic))
             power = _power(spectrum, k, stage_error)
             product = power if product is None else product.times(power)
