@@ -29,6 +29,17 @@ QUESTIONS: list[tuple[Any, int | None, dict[str, Any]]] = [
     (dpsub.Poisson(0.02), None, {**S1, "steps": 10, "epsilon": [0.5, 1.0, 4.0]}),
 ]
 
+LEFT_BY_THEORY: list[tuple[Any, int | None, dict[str, Any]]] = [
+    (
+        dpsub.RandomAllocation(48, 5),
+        None,
+        {"noise_multiplier": 0.6, "epochs": 1, "delta": 1e-8, "adjacency": "zero_out"},
+    ),
+    (dpsub.MustWW(63, 125), 1000, {"noise_multiplier": 4.0, "steps": 80, "delta": 1e-8}),
+    (dpsub.MustOW(2049, 4096), 50_000, {"noise_multiplier": 1.5, "steps": 366, "delta": 1e-8}),
+]
+"""Questions that the budget ends, and whose width more of it would not change."""
+
 
 @pytest.mark.parametrize(
     ("sampler", "n", "asked"), few(QUESTIONS[2:] + QUESTIONS[:2], most=3, more=4)
@@ -44,8 +55,10 @@ def test_ends_are_nested_as_effort_grows(
     assert np.all(found[0].lower > 0) and np.all(found[0].upper < trivial)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(("sampler", "n", "asked"), QUESTIONS)
+@pytest.mark.parametrize(
+    ("sampler", "n", "asked"),
+    few(QUESTIONS + LEFT_BY_THEORY, most=0, more=len(QUESTIONS)),
+)
 def test_theory_is_the_reason_only_where_more_effort_changes_nothing(
     sampler: Any, n: int | None, asked: dict[str, Any]
 ) -> None:
