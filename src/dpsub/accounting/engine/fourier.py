@@ -23,7 +23,6 @@ from scipy import fft
 from dpsub import checks
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.pld import PrivacyLossDistribution
-from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.errors import ArgumentError, NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -554,9 +553,6 @@ class ComposedLoss:
                 f"above {self.step:g}"
             )
         size = fft.next_fast_len(max(wanted, 16), real=True)
-        # nothing is begun that is not finished
-        if self.blends is None and not work.affords(len(self.plds) * self._work(size)):
-            raise OutOfWorkError("the budget does not suffice for a transform of so many points")
         multiply = self._product if self.blends is None else self._product_of_blends
         product, log_scale, centre = multiply(tilt, size)
         work.spend(work.transform(size) + work.NUMBER * 10 * size)
@@ -580,13 +576,10 @@ class ComposedLoss:
             side=self.side,
         )
 
-    @staticmethod
-    def _work(size: int) -> float:
-        """Return about the work of the power of one transform."""
-        return 2 * work.transform(size) + work.TERM * 2 * size
-
     def _product(self, tilt: float, size: int) -> tuple[_Spectrum, float, int]:
         """The transform of the tilted sum on a cycle, its kappa, and the origin of its indices."""
+        for_each = 2 * (work.transform(size) + work.TERM * size)
+        work.ensure(len(self.plds) * for_each, "a transform of so many points")
         means, _ = self.cumulants.moments(tilt)
         product: _Spectrum | None = None
         log_scale, centre = 0.0, 0

@@ -179,6 +179,12 @@ def affords(units: float) -> bool:
     return False
 
 
+def ensure(units: float, what: str) -> None:
+    """Refuse to begin what the budget would not let end."""
+    if not affords(units):
+        raise OutOfWorkError(f"the budget does not suffice for {what}; raise effort")
+
+
 def remembered(size: int) -> Callable[[Callable[P, Value]], Callable[P, Value]]:
     """Remember the results of a function of hashable arguments, within a question with a budget for
     that question alone: the questions of others must not save it work. Questions without a budget

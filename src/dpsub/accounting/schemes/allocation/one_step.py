@@ -36,7 +36,6 @@ from dpsub.accounting.engine.pld import (
     symmetric_pld,
 )
 from dpsub.accounting.engine.privacy_events import AttackEvent, Event, order_grid
-from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
 
@@ -96,8 +95,7 @@ def mean_laws(
     laws: list[tuple[MeanLaw, tuple[int, int] | None]] = [(single, None)]
     # nothing is begun that is not finished: laws on the way have about as many points
     joins = t.bit_length() + t.bit_count() - 2
-    if not work.affords(work.TERM * joins * single.mass.size**2):
-        raise OutOfWorkError("the budget does not suffice for a mean of so many; raise effort")
+    work.ensure(work.TERM * joins * single.mass.size**2, "a mean of so many")
 
     def join(first: int, second: int) -> None:
         law = _joined(laws[first][0], laws[second][0], deviation, fineness, tail)
@@ -514,8 +512,8 @@ def _laws_of_sums(
         h *= 4
     # nothing is begun that is not finished
     size = round(max(high - low for low, high in reaches) / h)
-    if not work.affords(len(reaches) * (2 * work.transform(size) + 30 * work.NUMBER * size)):
-        raise OutOfWorkError("the budget does not suffice for the sums of an epoch; raise effort")
+    for_each = 2 * work.transform(size) + 30 * work.NUMBER * size
+    work.ensure(len(reaches) * for_each, "the sums of an epoch")
     sums = [[[loss.masses(tilt) for tilt in _TILTS] for loss in law] for law in laws]
     every = [total for law in sums for loss in law for total in loss]
     places = np.arange(min(s.start for s in every), max(s.start + s.values.size for s in every))

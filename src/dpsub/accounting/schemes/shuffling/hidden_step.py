@@ -24,7 +24,6 @@ from dpsub.accounting.engine import work
 from dpsub.accounting.engine.pld import MAX_LOSS, Profile
 from dpsub.accounting.engine.privacy_events import DominatedEvent
 from dpsub.accounting.engine.profiles import gaussian_profile
-from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.schemes.allocation.one_step import AllocationEvent, by_reference
 from dpsub.accounting.schemes.shuffling.differences import FINE, Differences, Fineness
 
@@ -240,8 +239,8 @@ class HiddenStep:
         """Return bounds by Theorem 61 at increasing orders, from 1 to where the revealed step alone
         bounds, with the best of some numbers of steps."""
         bounds: list[DirectBound] = []
-        if self.choices and not work.affords(self._work):
-            raise OutOfWorkError("the budget does not suffice to compare data sets; raise effort")
+        if self.choices:
+            work.ensure(self._work, "a comparison of data sets")
         # any number of steps is valid. The best one falls with the order, as a mean of fewer
         # differences is seldom above 0, too, and charged less
         choices = self._direct_choices
