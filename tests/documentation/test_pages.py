@@ -36,6 +36,8 @@ EXAMPLES = [
 ]
 LONG_PAGES = ("account.md", "choose.md", "tutorial.md", "training-plan.md")
 """Pages whose commands take longer than those of all others."""
+LONG_EXAMPLES = ("recommend.py",)
+"""Modules whose examples take longer than those of all others."""
 LINK = re.compile(
     r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)|<img "
     r"src=\"([^\"]+)\""
@@ -127,7 +129,14 @@ def test_the_questions_of_the_readme_are_answered(
         assert out, words
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=pytest.mark.thorough if path.name in LONG_EXAMPLES else ())
+        for path in EXAMPLES
+    ],
+    ids=name_of,
+)
 def test_examples_in_docstrings(path: Path) -> None:
     name = ".".join(("dpsub", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
         ".__init__"

@@ -810,7 +810,15 @@ def test_losses_that_lead_far_away_are_too_large(far, tmp_path):
 
 @pytest.mark.parametrize(
     ("points", "width", "laws", "steps"),
-    [(2**20, 2, 1, 1), (2**19, 2**19 + 2, 1, 1), (8, 2**19, 129, 1), (2**10, 2**10, 4, 170_000)],
+    few(
+        [
+            (2**20, 2, 1, 1),
+            (2**19, 2**19 + 2, 1, 1),
+            (2**10, 2**10, 4, 170_000),
+            (8, 2**19, 129, 1),
+        ],
+        most=3,
+    ),
 )
 def test_what_a_game_takes_is_counted_first(points, width, laws, steps):
     law = Law(STEP, 0.0, range(width), [], 0.0)

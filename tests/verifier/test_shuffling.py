@@ -414,6 +414,7 @@ def only_reference(data):
     return reference
 
 
+@pytest.mark.thorough
 def test_another_record_stands_in_as_claimed(by_reference, tmp_path):
     lines, status = proved_again(by_reference, tmp_path)
     assert (lines[-1], status) == ("verified", 0), lines

@@ -181,6 +181,7 @@ def test_records_that_are_dropped_are_a_word(drops: bool, tmp_path: Path) -> Non
         assert ("drop_last" in lines[-1]) == (asked != drops), lines
 
 
+@pytest.mark.thorough
 def test_every_option_of_the_command_is_known(written: Path) -> None:
     """Options are known but for sizes of other samplers, and files that define one: no certificate
     is about these."""
