@@ -395,7 +395,7 @@ def part(found: Any, of: Any) -> Any:
     return found
 
 
-@pytest.mark.parametrize(("command", "about"), few(ALL, 7, more=SHORT // 3))
+@pytest.mark.parametrize(("command", "about"), few(ALL, 7, more=SHORT // 4))
 def test_an_option_means_what_the_argument_does(
     command: str, about: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

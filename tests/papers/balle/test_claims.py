@@ -139,7 +139,7 @@ PANELS: list[tuple[str, str, str, dict[str, float]]] = [
 ]
 
 
-@pytest.mark.parametrize(("claims", "column", "change"), few(FAULTS, most=9))
+@pytest.mark.parametrize(("claims", "column", "change"), few(FAULTS, most=9, more=6))
 def test_a_planted_fault_refutes_a_claim(
     records: Frames, claims: str, column: str, change: dict[str, Any]
 ) -> None:

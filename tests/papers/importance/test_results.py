@@ -185,7 +185,7 @@ ARTEFACTS = [name for name in REGISTRY.names() if name.startswith("importance/")
 
 @pytest.mark.parametrize(
     "name",
-    few(dict.fromkeys(("importance/gain", "importance/figure4", *ARTEFACTS)), most=1, more=2),
+    few(dict.fromkeys(("importance/gain", *ARTEFACTS)), most=1, more=1),
 )
 def test_artefacts_are_built_twice_alike(records: Frames, name: str, tmp_path: Path) -> None:
     artefact = REGISTRY.get(name)()
