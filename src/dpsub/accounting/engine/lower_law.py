@@ -103,16 +103,13 @@ def heavier_end(losses: np.ndarray, masses: np.ndarray, step: float) -> float:
 def heaviest_loss(first: np.ndarray, second: np.ndarray, step: float) -> float:
     """The origin, modulo the step, of a grid that holds the loss of the heaviest of its own groups:
     its neighbours may have too little mass to bring it there by an exchange of shares."""
-    seen = (first > 0) & (second > 0)
-    first, second = first[seen], second[seen]
+    first, second, losses = _seen(first, second)
     if not first.size:
         return 0.0
-    losses = np.clip(np.log(first) - np.log(second), -MAX_LOSS, MAX_LOSS)
     origin = 0.0
     # another origin makes other groups
     for _ in range(_ORIGINS):
-        nearest = np.rint((losses - origin) / step).astype(int)
-        _, group = np.unique(nearest, return_inverse=True)
+        _, group = _groups(losses, step, origin)
         masses, others = np.bincount(group, first), np.bincount(group, second)
         heaviest = int(np.argmax(masses))
         loss = float(np.log(masses[heaviest]) - np.log(others[heaviest]))
@@ -130,11 +127,8 @@ def exchange_law(
     Grouping and exchanging are a processing (F2) of what tells the points apart, whatever the
     groups and the shares.
     """
-    seen = (first > 0) & (second > 0)
-    first, second = first[seen], second[seen]
-    losses = np.clip(np.log(first) - np.log(second), -MAX_LOSS, MAX_LOSS)
-    nearest = np.rint((losses - origin) / step).astype(int)
-    levels, group = np.unique(nearest, return_inverse=True)
+    first, second, losses = _seen(first, second)
+    levels, group = _groups(losses, step, origin)
     first, second = np.bincount(group, first), np.bincount(group, second)
     most_terms = int(np.bincount(group).max(initial=0))
     grid = origin + levels * step
@@ -143,6 +137,8 @@ def exchange_law(
     # each exchange rounds what is left of a group and what it takes by some ten eps of themselves:
     # 256 eps in loss for all of them (docs/proofs/numerics.md, "Pairs, lower")
     slack += 256 * _EPS * (1 + float(np.abs(grid).max(initial=0.0)))
+    # one of the two sums may be too large, and the other one too small
+    slack += 2 * most_terms * _EPS
     filled = (first > 0) & (second > 0)
     if not filled.any():
         return PrivacyLossDistribution(step, np.zeros(1, dtype=int), np.zeros(1), "lower")
@@ -153,6 +149,19 @@ def exchange_law(
     # sums of so many terms each, and what six exchanges round
     masses = first * (1 - (128 + most_terms) * _EPS)
     return lower_law(lifted, masses, step, origin=origin, slack=2 * slack)
+
+
+def _seen(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Masses of the points that both measures have, and their losses."""
+    seen = (first > 0) & (second > 0)
+    first, second = first[seen], second[seen]
+    return first, second, np.clip(np.log(first) - np.log(second), -MAX_LOSS, MAX_LOSS)
+
+
+def _groups(losses: np.ndarray, step: float, origin: float) -> tuple[np.ndarray, np.ndarray]:
+    """The grid points that are nearest to losses, and the place among these of each loss's own."""
+    levels, group = np.unique(np.rint((losses - origin) / step).astype(int), return_inverse=True)
+    return levels, group
 
 
 def exchanged(
