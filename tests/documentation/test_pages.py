@@ -151,7 +151,7 @@ def test_examples_in_docstrings(path: Path) -> None:
     [
         ("README.md", 3),
         ("docs/how-to/python.md", 10),
-        pytest.param("docs/training-plan.md", 20, marks=pytest.mark.slow),
+        pytest.param("docs/training-plan.md", 20, marks=pytest.mark.thorough),
     ],
 )
 def test_examples_in_pages(page: str, many: int) -> None:
