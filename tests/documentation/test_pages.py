@@ -34,7 +34,7 @@ PACKAGE = Path(dpsub.__file__).parent
 EXAMPLES = [
     path for path in sorted(PACKAGE.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")
 ]
-LONG_PAGES = ("account.md", "choose.md", "tutorial.md", "training-plan.md")
+LONG_PAGES = ("account.md", "choose.md", "reproduce.md", "tutorial.md", "training-plan.md")
 """Pages whose commands take longer than those of all others."""
 LONG_EXAMPLES = ("recommend.py",)
 """Modules whose examples take longer than those of all others."""

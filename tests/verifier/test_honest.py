@@ -10,6 +10,7 @@ from certificate import NOT_COVERED, VERIFIED
 
 import dpsub
 from dpsub.errors import ArgumentError, UnsupportedError
+from tests.few import few
 from tests.verifier.drawn import question
 from tests.verifier.proving import proved_again
 
@@ -34,22 +35,19 @@ def check_honest(seeds: range, folder: Path) -> int:
     return proved
 
 
-@pytest.mark.parametrize(
-    "block",
-    [*range(8), *[pytest.param(block, marks=pytest.mark.slow) for block in range(8, 60)]],
-)
+@pytest.mark.parametrize("block", few(range(60), most=4, more=4))
 def test_honest_certificates_are_verified(block: int, tmp_path: Path) -> None:
     assert check_honest(range(block * SOME, (block + 1) * SOME), tmp_path) > SOME / 3
 
 
 @pytest.mark.parametrize(
     ("sampler", "n", "asked"),
-    [
+    few([
         # both data sets of the attack, fillers at 0 and at -1: events of probability e^-60 count
         (dpsub.MustWO(5, 3), 7, {"noise_multiplier": 0.372, "steps": 1, "epsilon": 0.05}),
         (dpsub.MustWO(5, 4), 9, {"noise_multiplier": 0.454, "steps": 1, "epsilon": 1.0}),
         (dpsub.MustWO(4, 4), 7, {"noise_multiplier": 0.482, "steps": 3, "delta": 1e-8}),
-    ],
+    ]),
     ids=str,
 )
 def test_deep_events_of_little_noise_are_verified(
