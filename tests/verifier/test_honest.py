@@ -44,7 +44,7 @@ def test_honest_certificates_are_verified(block: int, tmp_path: Path) -> None:
     ("sampler", "n", "asked"),
     few(
         [
-            # both data sets of the attack, fillers at 0 and at -1: events of probability e^-60 count
+            # both data sets of the attack, fillers at 0 and -1: events of probability e^-60 count
             (dpsub.MustWO(5, 3), 7, {"noise_multiplier": 0.372, "steps": 1, "epsilon": 0.05}),
             (dpsub.MustWO(5, 4), 9, {"noise_multiplier": 0.454, "steps": 1, "epsilon": 1.0}),
             (dpsub.MustWO(4, 4), 7, {"noise_multiplier": 0.482, "steps": 3, "delta": 1e-8}),
