@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import logsumexp, ndtr
 from scipy.stats import binom
 
 import dpsub
@@ -287,6 +287,26 @@ def test_best_half_line_is_the_largest_value_over_thresholds(draw: int) -> None:
     truth = value.max(axis=0)
     assert np.all(found >= truth - 1e-15)
     assert np.all(found <= truth + 1e-5 * np.maximum(truth, 1e-4))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 40])
+def test_what_newton_steps_leave_is_charged(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However early they end."""
+    monkeypatch.setattr(game, "_NEWTON_STEPS", steps)
+    draws = rng(7)
+    weights = [draws.normal(0, 3, 4000), draws.normal(2, 4, 4000)]
+    distances = [draws.exponential(2, 4000) + 0.1, draws.exponential(0.5, 4000) + 0.1]
+    terms = list(zip(weights, distances, strict=True))
+    low, high = np.full(4000, -3000.0), np.full(4000, 3000.0)
+    for _ in range(100):
+        middle = (low + high) / 2
+        is_right = logsumexp([w + middle * d - d * d / 2 for w, d in terms], axis=0) > 0
+        low, high = np.where(is_right, low, middle), np.where(is_right, middle, high)
+    truth = ndtr(low) - sum(np.exp(w) * ndtr(low - d) for w, d in terms)
+    found = best_half_line(*terms)
+    assert np.all(found >= truth - 1e-15)
+    if steps == 40:
+        assert np.all(found <= truth + 1e-11 * ndtr(low) + 1e-15)
 
 
 @pytest.mark.parametrize(("height", "slack"), [(0.01, 0.12), (0.3, 0.02), (1.0, 0.02), (4.0, 0.02)])

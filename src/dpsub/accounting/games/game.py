@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -48,37 +48,42 @@ def best_half_line(*points: tuple[np.ndarray, float | np.ndarray]) -> np.ndarray
     broadcasting; distances d >= 0 in units of the noise.
 
     The best t is where the sum of w exp(t d - d^2 / 2) is 1. Its logarithm is a convex, increasing
-    function of t, so Newton steps from the right stay there; what the last residual may hide is
-    charged (docs/proofs/numerics.md, "S and Psi").
+    function of t, so Newton steps from the right stay there; the remainder after the last step
+    is bounded by its curvature and charged (docs/proofs/numerics.md, "S and Psi").
     """
     farthest = np.maximum.reduce(np.broadcast_arrays(*(distance for _, distance in points)))
     terms = [
         (np.minimum(log_weight, MOST_CHARGED), np.maximum(distance, _LEAST * farthest))
         for log_weight, distance in points
     ]
+    nearest = np.minimum.reduce(np.broadcast_arrays(*(d for _, d in terms)))
     # each term alone gives a place that is too far to the right
-    starts = (d / 2 - log_weight / d for log_weight, d in terms)
-    t = np.minimum.reduce(np.broadcast_arrays(*starts))
+    t = reduce(np.minimum, (d / 2 - log_weight / d for log_weight, d in terms))
     for _ in range(_NEWTON_STEPS):
         work.spend(work.TERM * 3 / 2 * np.size(t) * len(terms))
         exponents = [log_weight + t * d - d * d / 2 for log_weight, d in terms]
-        largest = np.maximum.reduce(exponents)
+        largest = reduce(np.maximum, exponents)
         parts = [np.exp(exponent - largest) for exponent in exponents]
         total = sum(parts)
         residual = largest + np.log(total)
         slope = sum(d * part for part, (_, d) in zip(parts, terms, strict=True)) / total
-        size = 1 + farthest * (np.abs(t) + farthest)
-        if np.all(np.abs(residual) <= ROOT_ERROR * size):
+        moved = residual / slope
+        t = t - moved
+        # the second derivative is a variance of distances
+        by_curvature = ((farthest - nearest) * moved) ** 2 / 8
+        hidden = by_curvature + 4 * ROOT_ERROR * (1 + farthest * (np.abs(t) + farthest))
+        away = hidden / nearest
+        # of Phi(t), how much its argument's error may move it
+        growth = away * (1 + np.abs(t) + away)
+        if np.all(hidden * growth <= TERM_ERROR / 8):
             break
-        t = t - residual / slope
     work.spend(work.TERM * 4 * np.size(t))
-    # a residual r moves the value by at most (e^r - 1) Phi(t + r / slope)
-    hidden = np.minimum(np.abs(residual) + 4 * ROOT_ERROR * size, 1.0)
     gain = ndtr(t)
     losses = sum(np.exp(log_weight) * ndtr(t - d) for log_weight, d in terms)
-    at_most = ndtr(t + hidden / slope)
-    value = gain - losses + TERM_ERROR * (gain + losses) + np.expm1(hidden) * at_most
-    return np.asarray(np.clip(np.where(hidden < 1, value, at_most), 0.0, 1.0))
+    is_near = (hidden < 1) & (growth < 1)
+    charge = np.expm1(np.minimum(hidden, 1.0)) * growth * gain * (1 + 2 * growth)
+    value = gain - losses + TERM_ERROR * (gain + losses) + charge
+    return np.asarray(np.clip(np.where(is_near, value, 1.0), 0.0, 1.0))
 
 
 def three_points(

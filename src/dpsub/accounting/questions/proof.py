@@ -112,8 +112,10 @@ class Proof:
             ]
         # the guarantee first: attacks get what work is left, of which some is
         uppers = [End(target.ceiling, False) for target in targets]
+        before = work.refusals()
         with work.share(shares.upper), suppress(NumericalError):
             uppers = self.composition.bounds(targets)
+        lacks_work = work.refusals() > before
         before = work.refusals()
         with work.share(shares.flips):
             flips = self._filler_flips(targets)
@@ -122,6 +124,10 @@ class Proof:
         lowers = [End(0.0, False)] * len(targets)
         with work.share(shares.attacks), suppress(NumericalError):
             lowers = self.composition.attacks(targets, flips)
+        if lacks_work and not self.tightens:
+            # what attacks leave, where no game needs it
+            with suppress(NumericalError):
+                uppers = self.composition.bounds(targets)
         accounts = []
         for target, upper, lower, flip in zip(targets, uppers, lowers, flips, strict=True):
             best_attack = attack
