@@ -291,7 +291,7 @@ def test_best_half_line_is_the_largest_value_over_thresholds(draw: int) -> None:
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 40])
 def test_what_newton_steps_leave_is_charged(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However early they end."""
+    """The bound holds however early they end."""
     monkeypatch.setattr(game, "_NEWTON_STEPS", steps)
     draws = rng(7)
     weights = [draws.normal(0, 3, 4000), draws.normal(2, 4, 4000)]
@@ -307,6 +307,19 @@ def test_what_newton_steps_leave_is_charged(steps: int, monkeypatch: pytest.Monk
     assert np.all(found >= truth - 1e-15)
     if steps == 40:
         assert np.all(found <= truth + 1e-11 * ndtr(low) + 1e-15)
+
+
+@pytest.mark.parametrize("distance", [1e-4, 1e-7, 1e-10, 1e-12])
+def test_a_half_line_of_much_noise_is_close(distance: float) -> None:
+    """Charges for rounding stay small where the places of thresholds are known badly."""
+    log_order = distance * np.array([0.0, 1.0, 3.0, 30.0])
+    alone = ndtr(distance / 2 - log_order / distance) - np.exp(log_order) * ndtr(
+        -distance / 2 - log_order / distance
+    )
+    for weight, farther in ((-40.0, 2.0), (-40.0, 1e-3)):
+        found = best_half_line((log_order, distance), (np.full(4, weight), farther * distance))
+        assert np.all(found >= alone - math.exp(weight) - 1e-15)
+        assert np.all(found <= alone + 2e-11)
 
 
 @pytest.mark.parametrize(("height", "slack"), [(0.01, 0.12), (0.3, 0.02), (1.0, 0.02), (4.0, 0.02)])

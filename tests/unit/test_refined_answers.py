@@ -10,7 +10,11 @@ import pytest
 
 import dpsub
 import dpsub.accounting.questions.export
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.bracket import End, Target
+from dpsub.accounting.engine.composition import Composition
 from dpsub.accounting.questions.fast_search import needed, tightened
+from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.search import Goal
 
 WOR: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 20, "delta": 1e-5}
@@ -59,6 +63,32 @@ def test_ends_that_are_accurate_by_themselves_are_kept_apart_by_theory() -> None
     apart = dpsub.account(dpsub.Wr(256), 1_200_000, **asked, adjacency="zero_out", quick=False)
     assert 0.01 < apart.relative_width < 0.2
     assert apart.width_reason.startswith("theory")
+
+
+@pytest.mark.thorough
+def test_upper_ends_get_what_attacks_leave() -> None:
+    """The theorem takes more than the first share of the budget, and less than all of it."""
+    plan = dpsub.RandomAllocation(391, 5)
+    found = dpsub.account(plan, noise_multiplier=0.52, epochs=1, delta=1.25e-5)
+    assert found.relative_width < 0.01
+
+
+@pytest.mark.parametrize(("later", "kept"), [(30.0, 20.0), (15.0, 15.0)])
+def test_a_second_try_of_an_upper_end_is_kept_if_it_is_closer(
+    later: float, kept: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = iter([20.0, later])
+
+    def refused(*_: Any) -> list[End]:
+        work.affords(math.inf)
+        return [End(next(values), False)]
+
+    monkeypatch.setattr(Composition, "bounds", refused)
+    plan = dpsub.RandomAllocation(10, 3)
+    release = dpsub.Release(plan, noise_multiplier=2.0, steps=10)
+    with work.metered(1.0):
+        found = Proof.of([release]).account(Target(None, 1e-5, 1e-3))
+    assert found.upper == kept
 
 
 def test_time_is_named_where_it_ran_out() -> None:

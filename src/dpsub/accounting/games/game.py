@@ -71,19 +71,20 @@ def best_half_line(*points: tuple[np.ndarray, float | np.ndarray]) -> np.ndarray
         t = t - moved
         # the second derivative is a variance of distances
         by_curvature = ((farthest - nearest) * moved) ** 2 / 8
-        hidden = by_curvature + 4 * ROOT_ERROR * (1 + farthest * (np.abs(t) + farthest))
+        rounding = 4 * ROOT_ERROR * (1 + farthest * (np.abs(t) + farthest))
+        hidden = by_curvature + rounding
         away = hidden / nearest
-        # of Phi(t), how much its argument's error may move it
-        growth = away * (1 + np.abs(t) + away)
-        if np.all(hidden * growth <= TERM_ERROR / 8):
+        # the share of Phi that may lie between t and the best one
+        between = np.minimum(away * (1 + np.abs(t) + away), 1.0)
+        if np.all((hidden * between <= TERM_ERROR / 8) | (by_curvature <= rounding)):
             break
     work.spend(work.TERM * 4 * np.size(t))
     gain = ndtr(t)
     losses = sum(np.exp(log_weight) * ndtr(t - d) for log_weight, d in terms)
-    is_near = (hidden < 1) & (growth < 1)
-    charge = np.expm1(np.minimum(hidden, 1.0)) * growth * gain * (1 + 2 * growth)
+    at_most = ndtr(t + away)
+    charge = np.expm1(np.minimum(hidden, 1.0)) * between * at_most
     value = gain - losses + TERM_ERROR * (gain + losses) + charge
-    return np.asarray(np.clip(np.where(is_near, value, 1.0), 0.0, 1.0))
+    return np.asarray(np.clip(np.where(hidden < 1, value, at_most), 0.0, 1.0))
 
 
 def three_points(

@@ -127,7 +127,8 @@ class Proof:
         if lacks_work and not self.tightens:
             # what attacks leave, where no game needs it
             with suppress(NumericalError):
-                uppers = self.composition.bounds(targets)
+                tried = zip(self.composition.bounds(targets), uppers, strict=True)
+                uppers = [min(both, key=lambda end: end.value) for both in tried]
         accounts = []
         for target, upper, lower, flip in zip(targets, uppers, lowers, flips, strict=True):
             best_attack = attack
