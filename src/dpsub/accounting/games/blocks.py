@@ -44,8 +44,9 @@ _LITTLE_LOST = _MOST_LOST / 8
 _SMOOTH = 4
 # A beyond the window, over its largest value; probability that K^B moves further than is followed
 _FLOOR, _ASTRAY = 1e-8, 1e-14
-# slopes of the bounds of A beyond the packet, per standard deviation of so many steps
-_SLOPES = np.geomspace(1.0, 2**12, 25)
+# slopes of the bounds of A beyond the packet, per standard deviation of so many steps: rare losses
+# far out ask for small ones
+_SLOPES = np.geomspace(2.0**-8, 2.0**12, 41)
 # a new window is larger than what is needed by this factor, so that few are
 _ROOM = 1.25
 # where the excess lacks something: shares of the largest A above which a share of A is added

@@ -25,7 +25,7 @@ from dpsub.accounting.engine.pld import (
     RememberedProfile,
     two_sided_pld,
 )
-from dpsub.accounting.engine.privacy_events import order_grid
+from dpsub.accounting.engine.privacy_events import growing_grid
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.games.blocks import BlockedGame, Rough, Snapshot
 from dpsub.accounting.games.game import MOST_POINTS, Game, GameCells, GamePlayed, GameValue
@@ -33,6 +33,8 @@ from dpsub.errors import NumericalError
 
 # steps of grids, in standard deviations of one loss: where a cover is sought, and the finest
 _COVERING, _FINEST = 1 / 2, 1 / 64
+# standard deviations of one loss in which laws are computed at every order of a grid
+_DENSE = 4
 # upper ends that are so many times as large as lower ones tell next to nothing
 _FAR_APART = 2
 # blocks of steps that are followed together; work of the longest play of single steps that follows
@@ -205,8 +207,8 @@ class _CoverSearch:
         coarse = _COVERING if upper > _FAR_APART * lower else _COVERING / 2
         self.first_step = game.spread * coarse
         whole = self._pld((game.cells.whole,), self.first_step)
-        self._law_work = (work.spent() - before) * coarse
-        """The work of a law on a grid of one step in a standard deviation."""
+        self._order_work = (work.spent() - before) / self._orders_of(self.first_step).size
+        """The work of a law for each order at which it is computed."""
         cumulants = ComposedLoss([whole], [game.steps]).cumulants
         if target.delta is not None:
             self.tilt = cumulants.tilt_at_delta(math.log(target.delta))
@@ -313,7 +315,7 @@ class _CoverSearch:
         """Estimate the work of a play with these cells."""
         by_play = self._play_work(cover, step)
         new = sum(((cell,), step) not in self._gains for cell in cover)
-        return by_play + new * 2 * self._law_work * self.of.spread / step
+        return by_play + new * 2 * self._order_work * self._orders_of(step).size
 
     def value(self, cover: Sequence[Any], step: float, *, single: bool = False) -> GameValue:
         """Return the value of the game with these cells. It is played step by step where that takes
@@ -568,16 +570,22 @@ class _CoverSearch:
         return [] if mirrored else [self._pld(group, step, swapped=True) for group in groups]
 
     def _pld(self, group: Group, step: float, *, swapped: bool = False) -> PrivacyLossDistribution:
-        """Return the law of a group, on the orders that suit the whole: with the same ones for all,
-        larger profiles have larger bounds."""
-        if step not in self._orders:
-            check_step(step)
-            whole, _ = self._profiles(self.of.cells.whole)
-            self._orders[step] = order_grid(whole, step, self.target.tail)
+        """Return the law of a group; `swapped`, for the other order of the data sets."""
+        orders = self._orders_of(step)
         first, second = zip(*(self._profiles(cell) for cell in group), strict=True)
         if swapped:
             first, second = second, first
-        return two_sided_pld(_largest(first), _largest(second), step, self._orders[step])
+        return two_sided_pld(_largest(first), _largest(second), step, orders)
+
+    def _orders_of(self, step: float) -> np.ndarray:
+        """Return the orders of a grid that suit the whole: with the same ones for all, larger
+        profiles have larger bounds."""
+        if step not in self._orders:
+            check_step(step)
+            whole, _ = self._profiles(self.of.cells.whole)
+            dense = math.ceil(_DENSE * self.of.spread / step)
+            self._orders[step] = growing_grid(whole, step, self.target.tail, dense)
+        return self._orders[step]
 
     def _profiles(self, cell: Any) -> tuple[Profile, Profile]:
         if cell not in self._known:

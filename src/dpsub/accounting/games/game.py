@@ -436,7 +436,7 @@ class CellProfile:
             return list(np.log(shares / chances) - log_total + budget)
 
 
-_THRESHOLDS, _BISECTIONS = 100, 40
+_THRESHOLDS, _BISECTIONS = 50, 24
 _TOGETHER = 2**14  # numbers that are worked on together, one for each count, order and base
 
 
@@ -690,7 +690,8 @@ class Kernels:
         return reached[0], reached[1]
 
 
-_REACHES = np.geomspace(0.25, 64.0, 17)
+# slopes over those of a normal law: rare losses far out ask for small ones
+_REACHES = np.geomspace(2.0**-8, 64.0, 29)
 
 
 def tilted_kernels(
