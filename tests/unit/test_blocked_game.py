@@ -117,6 +117,7 @@ def test_what_an_excess_lacks_is_missed(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(blocks._Block, "_added", nothing)
     none = lambda self, excess, *rest: 0 * excess  # noqa: E731
     monkeypatch.setattr(blocks._Window, "smoothed", none)
+    monkeypatch.setattr(blocks._Block, "_at_edge", none)
     plds, swapped = laws(WOR, 12, 0.01, 8.0)
     assert np.any(ratios(both(plds, swapped, 300, 3.0)) < 1 - 1e-4)
 

@@ -369,28 +369,11 @@ def order_grid(profile: Profile, step: float, tail: float, floor: float = 0.0) -
     ones from there on; `floor` is the value that it falls to.
     """
     values = profile(_PROBES) - floor
-    last = _last_order(values, tail)
+    # what is left beyond the last order is charged as infinite loss ("Profiles")
+    last = _first_below(values, tail) if (values <= tail).any() else MAX_LOSS
     bulk = values[0] * 1e-3
     fine = _first_below(values, bulk) if (values <= bulk).any() else last
     return order_indices(step, min(fine, last), last)
-
-
-def growing_grid(profile: Profile, step: float, tail: float, dense: int) -> np.ndarray:
-    """Indices of the orders that suit a law of many steps: every order of the grid up to this
-    index, then with gaps of a share 1 / `dense` of their log, up to where less than `tail` of the
-    profile is left. A gap of this share adds to the variance of a loss some share 1 / (6 dense^2)
-    of its square.
-    """
-    last = max(1, math.ceil(_last_order(profile(_PROBES), tail) / step))
-    gaps = math.ceil(math.log(max(last / dense, 1.0)) / math.log1p(1 / dense))
-    beyond = np.ceil(np.geomspace(dense, max(dense, last), gaps + 1))
-    return np.unique(np.append(np.arange(min(dense, last) + 1), np.minimum(beyond, last))).astype(int)
-
-
-def _last_order(values: np.ndarray, tail: float) -> float:
-    """Log order beyond which what is left of a profile, given where it is probed, is charged as
-    infinite loss ("Profiles")."""
-    return _first_below(values, tail) if (values <= tail).any() else MAX_LOSS
 
 
 def _first_below(values: np.ndarray, level: float) -> float:

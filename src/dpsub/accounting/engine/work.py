@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 EFFORT = 1.0
 """Effort of an answer for which none is given: about two seconds for the hardest questions."""
-UNITS = 2.2e9
+UNITS = 2.4e9
 """Units of effort 1."""
 # efforts at which a question is tried one after the other, then each twice the last one
 _RUNGS = (1 / 32, 1 / 8, 3 / 4)

@@ -37,16 +37,19 @@ _EPS = float(np.finfo(float).eps)
 _PATIENCE = 8
 # a block that adds more, as a share of A, is played again with half of its steps
 _MOST_LOST = 5e-4
-# one that adds no more than this is followed by one of twice its steps
-_LITTLE_LOST = _MOST_LOST / 8
-# scale, in roots of the steps of a block, below which an excess is smoothed: the laws of a step
-# differ most where it is rough
-_SMOOTH = 4
+# one that adds no more than this is followed by one of twice its steps; also soon after one that
+# was played again, if it adds no more than that
+_LITTLE_LOST, _NEXT_TO_NOTHING = _MOST_LOST / 8, _MOST_LOST / 128
+# scale, in roots of the steps of a block, below which an excess is smoothed, and at least so many
+# steps: the laws of a step differ most where it is rough
+_SMOOTH, _LEAST_SMOOTH = 4, 2
+_EDGE = 0.4  # width of the addition to an excess about order 1, in roots of the steps of a block
 # A beyond the window, over its largest value; probability that K^B moves further than is followed
 _FLOOR, _ASTRAY = 1e-8, 1e-14
 # slopes of the bounds of A beyond the packet, per standard deviation of so many steps: rare losses
 # far out ask for small ones
 _SLOPES = np.geomspace(2.0**-8, 2.0**12, 41)
+_PLACES = 50  # at which slopes are compared
 # a new window is larger than what is needed by this factor, so that few are
 _ROOM = 1.25
 # where the excess lacks something: shares of the largest A above which a share of A is added
@@ -99,7 +102,7 @@ class BlockedGame:
             block = _Block(window, self.tilt, done, length, _resized(value, window.size))
             value = block.after_one_choice()
             # two means by each pair
-            for_each += 2 * orders * (work.transform(window.n) + work.NUMBER * 4 * window.n)
+            for_each += 2 * orders * window.mean_work
             done += length
             # as many in a root of what has been played
             if math.sqrt(done / self.steps) * count >= len(kept) + 1:
@@ -129,7 +132,7 @@ class BlockedGame:
                 longest, expected, waits = length // 2, None, done + done // 2
                 continue
             value, expected = after.value, after.expected or expected
-            if done >= waits:
+            if done >= waits or after.lost < _NEXT_TO_NOTHING:
                 longest = 2 * length if after.lost < _LITTLE_LOST else length
             done += length
             np.minimum(value, self._at_most(done, window.size), out=value)
@@ -141,12 +144,13 @@ class BlockedGame:
         return tilted_kernels((*self.plds, *self.swapped), self.tilt, self.lost, most)
 
     def _length(self, done: int, longest: int) -> int:
-        """Number of steps of the next block, a power of 2."""
+        """Number of steps of the next block, a power of 2 or three times one."""
         fitting = min(done // _PATIENCE, self.steps // self.blocks, self.steps - done, longest)
         if len(self.plds) == 1:
             # no choice, so that nothing is lost
             fitting = min(self.steps - done, longest)
-        return 1 << (max(1, fitting).bit_length() - 1)
+        power = 1 << (max(1, fitting).bit_length() - 1)
+        return power + power // 2 if fitting >= power + power // 2 else power
 
     @cached_property
     def _slopes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -175,9 +179,13 @@ class BlockedGame:
         """Bounds of A after these steps, whatever is played."""
         theta, growth, log_w = self._slopes
         kernels = self.kernels
-        work.spend(work.NUMBER * 4 * size * theta.size)
         x = np.arange(size) * kernels.step
-        lines = (steps * growth + log_w)[:, None] - np.multiply.outer(theta, x)
+        heights = steps * growth + log_w
+        # those that are lowest somewhere, as a few places show
+        few = x[:: max(1, size // _PLACES)]
+        lowest = np.unique((heights[:, None] - np.multiply.outer(theta, few)).argmin(axis=0))
+        work.spend(work.NUMBER * 4 * size * lowest.size)
+        lines = heights[lowest, None] - np.multiply.outer(theta[lowest], x)
         log_bound = np.minimum(lines.min(axis=0), self.tilt * x - steps * kernels.kappa)
         rounding = 1 + 16 * _EPS * (4 + np.abs(log_bound) + steps * abs(kernels.kappa))
         bound = np.exp(np.minimum(log_bound, 0.0)) * rounding
@@ -220,7 +228,7 @@ class _Window:
     length: int
     spectra: np.ndarray
     """Shape (orders, pairs, n // 2 + 1)."""
-    powers: dict[tuple[int, tuple[int, ...]], np.ndarray] = field(default_factory=dict)
+    powers: dict[tuple[int, tuple[int, ...] | None], np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, kernels: Kernels, orders: int, size: int, length: int) -> _Window:
@@ -254,24 +262,31 @@ class _Window:
         """The points at which both inequalities are checked."""
         return slice(self.below - self.near, self.below + self.size + self.kernels.right)
 
+    @property
+    def mean_work(self) -> float:
+        """The work of a mean by one of the laws at all points: many transforms at a time take half
+        of what a single one takes."""
+        return work.transform(self.n) / 2 + work.NUMBER * self.n
+
     def moved(self, spectra: np.ndarray) -> np.ndarray:
         return np.asarray(fft.irfft(spectra, n=self.n))
 
-    def power(self, pairs: tuple[int, ...], length: int) -> np.ndarray:
-        """K^length, by squares, K being the law of one pair of each order."""
+    def power(self, length: int, pairs: tuple[int, ...] | None = None) -> np.ndarray:
+        """Powers of the spectra of one pair of each order, or of all pairs, by halves."""
         if length == 1:
-            return self.spectra[np.arange(len(pairs)), list(pairs)]
+            return self.spectra if pairs is None else self.spectra[np.arange(len(pairs)), pairs]
         key = length, pairs
         if key not in self.powers:
-            half = self.power(pairs, length // 2)
-            self.powers[key] = half * half
+            half = self.power(length // 2, pairs)
+            work.spend(work.NUMBER * 2 * half.size)
+            self.powers[key] = half * self.power(length - length // 2, pairs)
         return self.powers[key]
 
     def smoothed(self, excess: np.ndarray, pairs: tuple[int, ...], length: int) -> np.ndarray:
         """Return the function that K takes to an excess, nearly, where that is smooth."""
-        m = max(1, length // _SMOOTH)
+        m = max(_LEAST_SMOOTH, length // _SMOOTH)
         work.spend(len(pairs) * (2 * work.transform(self.n) + work.NUMBER * 20 * self.n))
-        K, rough = self.power(pairs, 1), self.power(pairs, m)
+        K, rough = self.power(1, pairs), self.power(m, pairs)
         inverse = np.conj(rough) * (rough / np.where(np.abs(K) > 1e-3, K, np.inf))
         inverse *= 2 - np.abs(rough) ** 2
         padded = np.zeros((K.shape[0], self.n))
@@ -341,17 +356,19 @@ class _Block:
         """Estimate A after the block, where a choice is kept."""
         window = self.window
         orders, count, _ = window.spectra.shape
-        work.spend(orders * (1 + 2 * count) * (work.transform(window.n) + 4 * window.n))
-        moved = window.moved(window.spectra**self.length * fft.rfft(self.padded)[:, None])
+        work.spend(orders * (2 + count) * window.mean_work)
+        moved = window.moved(window.power(self.length) * fft.rfft(self.padded)[:, None])
         return np.asarray(np.maximum(moved[:, :, window.inside].max(axis=1), 0.0))
 
     def after_all(self, expected: _Expected | None) -> _After:
         """Return A after the block, and the observed growth of its excess (Theorem 75)."""
         window, B, checked = self.window, self.length, self.window.checked
+        # besides the means by each of the laws
+        work.spend(self.padded.shape[0] * 8 * work.transform(window.n))
         transformed = fft.rfft(self.padded)
         largest = self._largest(transformed, checked)
         pairs = self._references(transformed)
-        K = window.power(pairs, 1)
+        K = window.power(1, pairs)
         by_reference = window.moved(K * transformed)[:, checked]
         self.best = largest[:, window.near : window.near + window.size]
         gain = largest - by_reference
@@ -361,6 +378,8 @@ class _Block:
             guess = gain + np.minimum(expected.at(-window.near, gain.shape[1], B), gain)
         excess = np.zeros_like(self.padded)
         excess[:, checked] = window.smoothed(guess, pairs, B)
+        short = gain - window.moved(K * fft.rfft(excess))[:, checked]
+        excess[:, checked] += self._at_edge(short)
         of_excess = K * fft.rfft(excess)
         later = transformed + (B - 1) * fft.rfft(excess)
         gain_later = self._largest(later, checked)
@@ -370,8 +389,7 @@ class _Block:
         lacking += self.round_off * (4 * norms + (2 * B + 1) * of_norms)
         share, rest = self._added(lacking, by_reference - (B - 1) * gain, norms, pairs)
         total = (1 + B * share) * self.padded + B * excess
-        work.spend(work.transform(window.n) * 2 * total.shape[0])
-        value = window.moved(window.power(pairs, B) * fft.rfft(total))[:, window.inside]
+        value = window.moved(window.power(B, pairs) * fft.rfft(total))[:, window.inside]
         # "Round-off", of powers as well, and what leaves the window
         value = np.maximum(value + B * self.round_off * _norms(total) + rest, 0.0)
         most = (1 + B * share) * self.largest + B * np.abs(excess).max(axis=1, keepdims=True)
@@ -379,6 +397,17 @@ class _Block:
         learnt = _Expected(-window.near, np.maximum(gain_later - gain, 0.0), B)
         lost = float((B * share + rest / self.padded.max(axis=1, keepdims=True)).max())
         return _After(value * self.grown, learnt, lost)
+
+    def _at_edge(self, short: np.ndarray) -> np.ndarray:
+        """An addition to an excess that falls short about order 1: charges to A, right of it, leave
+        an edge there after each block, on which laws of a step differ."""
+        window = self.window
+        deviation = window.kernels.deviation / window.kernels.step
+        x = np.arange(short.shape[1]) - window.near
+        about = np.abs(x) <= 2 * deviation
+        peak = np.maximum(short[:, about].max(axis=1), 0.0)[:, None]
+        width = deviation * max(2.0, _EDGE * math.sqrt(self.length))
+        return np.asarray(2 * peak * np.exp(-0.5 * (x / width) ** 2))
 
     def _added(
         self, lacking: np.ndarray, unit: np.ndarray, norms: np.ndarray, pairs: tuple[int, ...]
@@ -391,7 +420,7 @@ class _Block:
         # sums of so many terms are off by less than this share
         by_pair = B * sums[np.arange(orders), list(pairs)] * (1 - 1e-12)
         per_block = by_pair - (B - 1) * sums.max(axis=1) * (1 + 1e-12)
-        work.spend(work.NUMBER * 4 * lacking.size * _LEVELS.size)
+        work.spend(work.NUMBER * 8 * lacking.size * _LEVELS.size)
         best_share, best_rest = np.zeros((orders, 1)), np.zeros((orders, 1))
         for order in range(orders):
             top = float(unit[order].max())
@@ -435,8 +464,7 @@ class _Block:
         """The largest mean over the pairs."""
         window = self.window
         orders, count, _ = window.spectra.shape
-        each = work.transform(window.n) + work.NUMBER * 4 * window.n
-        work.spend(orders * (1 + count) * each)
+        work.spend(orders * (2 + count) * window.mean_work)
         best = np.full((orders, part.stop - part.start), -np.inf)
         together = max(1, _TOGETHER // window.n)
         for start in range(0, count, together):

@@ -25,7 +25,7 @@ from dpsub.accounting.engine.pld import (
     RememberedProfile,
     two_sided_pld,
 )
-from dpsub.accounting.engine.privacy_events import growing_grid
+from dpsub.accounting.engine.privacy_events import order_grid
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.games.blocks import BlockedGame, Rough, Snapshot
 from dpsub.accounting.games.game import MOST_POINTS, Game, GameCells, GamePlayed, GameValue
@@ -33,10 +33,10 @@ from dpsub.errors import NumericalError
 
 # steps of grids, in standard deviations of one loss: where a cover is sought, and the finest
 _COVERING, _FINEST = 1 / 2, 1 / 64
-# standard deviations of one loss in which laws are computed at every order of a grid
-_DENSE = 4
 # upper ends that are so many times as large as lower ones tell next to nothing
 _FAR_APART = 2
+# work of a law, besides the bounds at its orders
+_LAW = 1e5
 # blocks of steps that are followed together; work of the longest play of single steps that follows
 # one of blocks
 _BLOCKS, _LONGEST = 30, 2e10
@@ -207,8 +207,8 @@ class _CoverSearch:
         coarse = _COVERING if upper > _FAR_APART * lower else _COVERING / 2
         self.first_step = game.spread * coarse
         whole = self._pld((game.cells.whole,), self.first_step)
-        self._order_work = (work.spent() - before) / self._orders_of(self.first_step).size
-        """The work of a law for each order at which it is computed."""
+        self._law_work = (work.spent() - before) * coarse
+        """The work of a law on a grid of one step in a standard deviation."""
         cumulants = ComposedLoss([whole], [game.steps]).cumulants
         if target.delta is not None:
             self.tilt = cumulants.tilt_at_delta(math.log(target.delta))
@@ -315,7 +315,7 @@ class _CoverSearch:
         """Estimate the work of a play with these cells."""
         by_play = self._play_work(cover, step)
         new = sum(((cell,), step) not in self._gains for cell in cover)
-        return by_play + new * 2 * self._order_work * self._orders_of(step).size
+        return by_play + new * 2 * self._law_work * self.of.spread / step
 
     def value(self, cover: Sequence[Any], step: float, *, single: bool = False) -> GameValue:
         """Return the value of the game with these cells. It is played step by step where that takes
@@ -328,7 +328,7 @@ class _CoverSearch:
                 self._values[key] = self._played(cover, step, single=single)
                 pace = _PACE
             finally:
-                if not single and len(cover) > 1:
+                if not single and self._laws(cover, step) > 1:
                     self._pace = pace * (work.spent() - before) / expected
         return self._values[key]
 
@@ -379,10 +379,9 @@ class _CoverSearch:
     def _aim(self, step: float) -> float:
         """Return the answer for the extreme choices alone, on the grid of this step."""
         if step not in self._aims:
-            game = self.game(self._extremes, step)
-            self._aims[step] = game.roughly(0)
+            rough = self.game(self._extremes, step).roughly(0)
             single = self._single(self._extremes, step).work
-            self._single_work[step] = single / len(self._extremes)
+            self._aims[step], self._single_work[step] = rough, single / len(self._extremes)
         return self._aims[step].value.answer(self.target)
 
     def covers(self, step: float, share: float) -> Iterator[Sequence[Any]]:
@@ -570,22 +569,17 @@ class _CoverSearch:
         return [] if mirrored else [self._pld(group, step, swapped=True) for group in groups]
 
     def _pld(self, group: Group, step: float, *, swapped: bool = False) -> PrivacyLossDistribution:
-        """Return the law of a group; `swapped`, for the other order of the data sets."""
-        orders = self._orders_of(step)
-        first, second = zip(*(self._profiles(cell) for cell in group), strict=True)
-        if swapped:
-            first, second = second, first
-        return two_sided_pld(_largest(first), _largest(second), step, orders)
-
-    def _orders_of(self, step: float) -> np.ndarray:
-        """Return the orders of a grid that suit the whole: with the same ones for all, larger
-        profiles have larger bounds."""
+        """Return the law of a group, on the orders that suit the whole: with the same ones for all,
+        larger profiles have larger bounds."""
         if step not in self._orders:
             check_step(step)
             whole, _ = self._profiles(self.of.cells.whole)
-            dense = math.ceil(_DENSE * self.of.spread / step)
-            self._orders[step] = growing_grid(whole, step, self.target.tail, dense)
-        return self._orders[step]
+            self._orders[step] = order_grid(whole, step, self.target.tail)
+        first, second = zip(*(self._profiles(cell) for cell in group), strict=True)
+        if swapped:
+            first, second = second, first
+        work.spend(_LAW + work.NUMBER * 20 * self._orders[step].size)
+        return two_sided_pld(_largest(first), _largest(second), step, self._orders[step])
 
     def _profiles(self, cell: Any) -> tuple[Profile, Profile]:
         if cell not in self._known:
@@ -656,7 +650,7 @@ class _Looks:
         places = np.clip(law.indices, -kernels.right, kernels.left)
         tilted = law.masses * np.exp(self.game.tilt * kernels.step * places - kernels.kappa)
         masses = np.bincount(places + kernels.right, tilted, kernels.left + kernels.right + 1)
-        work.spend(work.NUMBER * self.rows.size)
+        work.spend(work.NUMBER / 2 * self.rows.size)
         return np.asarray(np.einsum("ij,j->i", self.rows, masses) - self.best)
 
     def shares(self, gains: np.ndarray) -> np.ndarray:

@@ -60,7 +60,7 @@ def best_half_line(*points: tuple[np.ndarray, float | np.ndarray]) -> np.ndarray
     # each term alone gives a place that is too far to the right
     t = reduce(np.minimum, (d / 2 - log_weight / d for log_weight, d in terms))
     for _ in range(_NEWTON_STEPS):
-        work.spend(work.TERM * 3 / 2 * np.size(t) * len(terms))
+        work.spend(work.TERM * 5 / 2 * np.size(t) * len(terms))
         exponents = [log_weight + t * d - d * d / 2 for log_weight, d in terms]
         largest = reduce(np.maximum, exponents)
         parts = [np.exp(exponent - largest) for exponent in exponents]
@@ -78,7 +78,7 @@ def best_half_line(*points: tuple[np.ndarray, float | np.ndarray]) -> np.ndarray
         between = np.minimum(away * (1 + np.abs(t) + away), 1.0)
         if np.all((hidden * between <= TERM_ERROR / 8) | (by_curvature <= rounding)):
             break
-    work.spend(work.TERM * 4 * np.size(t))
+    work.spend(work.TERM * 6 * np.size(t))
     gain = ndtr(t)
     losses = sum(np.exp(log_weight) * ndtr(t - d) for log_weight, d in terms)
     at_most = ndtr(t + away)
@@ -419,15 +419,19 @@ class CellProfile:
             charges = tilted(near, c, np.zeros(1)) - tilted(far, c, x)
             return np.asarray(chances * np.maximum(charges, 0.0))
 
-        # which c spends the budget: by bisection at some orders, most of them where losses are, by
-        # interpolation between them
+        # which c spends the budget: by ever closer tables of it at some orders, most of these where
+        # losses are, by interpolation between them
         few = np.unique(np.geomspace(1, log_order.size, _THRESHOLDS).astype(int)) - 1
+        evaluations = _TABLES * _PLACES * few.size + log_order.size
+        work.spend(work.TERM * 3 * chances.size * evaluations)
         low = np.full(few.size, -10.0)
         high = radii[-1] + (np.maximum(budget[few], 0.0) + 40) / max(radii[0], 0.25 * widest)
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            above = paid(middle, log_order[few]).sum(axis=0) > np.exp(budget[few])
-            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        orders, column = np.tile(log_order[few], _PLACES), np.arange(few.size)
+        for _ in range(_TABLES):
+            places = np.linspace(low, high, _PLACES)
+            owed = paid(places.ravel(), orders).sum(axis=0).reshape(places.shape)
+            above = np.clip((owed <= np.exp(budget[few])).sum(axis=0), 1, _PLACES - 1)
+            low, high = places[above - 1, column], places[above, column]
         shares = paid(np.interp(log_order, log_order[few], low), log_order)
         shares[0] = np.maximum(shares[0], _TINY)
         # shares of the whole budget, so that the mean is right wherever c lies
@@ -436,7 +440,7 @@ class CellProfile:
             return list(np.log(shares / chances) - log_total + budget)
 
 
-_THRESHOLDS, _BISECTIONS = 50, 24
+_THRESHOLDS, _TABLES, _PLACES = 50, 4, 12
 _TOGETHER = 2**14  # numbers that are worked on together, one for each count, order and base
 
 
