@@ -653,7 +653,9 @@ class FullSearch(Search):
                 best = replace(best, evaluations=best.evaluations + 1)
                 # the game ends once its bound meets the target, too
                 room = epsilon - float(account.lower)
-                account = AccountRefinement(proof, room or None).tightened(account, target)
+                # some work is left for noise farther off
+                with work.share(4 / 5):
+                    account = AccountRefinement(proof, room or None).tightened(account, target)
                 is_proved = account.upper <= epsilon
                 if is_proved:
                     best = replace(best, noise_multiplier=noise, account=account)
