@@ -11,9 +11,11 @@ from scipy.stats import binom
 
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.pld import PrivacyLossDistribution, two_sided_pld
-from dpsub.accounting.games import blocks
+from dpsub.accounting.engine.work import OutOfWorkError
+from dpsub.accounting.games import blocks, covers
 from dpsub.accounting.games.blocks import BlockedGame
-from dpsub.accounting.games.game import Copies, Game, GameCells, GameValue, GaussianCells
+from dpsub.accounting.games.covers import FillerGame
+from dpsub.accounting.games.game import Copies, Game, GameCells, GameValue, GaussianCells, Kernels
 from dpsub.accounting.games.laplace import LaplaceCells
 from dpsub.accounting.games.zeroed import ZeroedCells
 from dpsub.streams import stream
@@ -136,3 +138,30 @@ def test_a_rough_value_is_near() -> None:
     assert rough.value.answer(target) == pytest.approx(value.answer(target), rel=0.01)
     assert 3 <= len(rough.snapshots) <= 7
     assert sum(snapshot.weight for snapshot in rough.snapshots) <= 300
+
+
+def test_rare_losses_far_out_do_not_widen_windows() -> None:
+    """A record that is seldom drawn, and then often: a few of its losses are followed, not as many
+    as a normal law of their deviation had."""
+    masses = np.zeros((1, 10_001))
+    masses[0, [4999, 5001]] = 0.5
+    masses[0, [0, 10_000]] = 1e-10
+    kernels = Kernels(1.0, masses / masses.sum(), left=5000, right=5000, infinity=0.0, kappa=0.0)
+    down, up = kernels.reach(256, 1e-14)
+    assert 5000 <= down <= 15_000 and down == up
+
+
+def test_an_aim_that_the_budget_ends_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = FillerGame(WOR, 100, 0.02)
+    search = game._search(Target(delta=1e-5), 0.5, 0.6)
+    step = search.first_step
+
+    def ended(*_: Any) -> None:
+        raise OutOfWorkError("the budget does not suffice")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(covers._CoverSearch, "_single", ended)
+        with pytest.raises(OutOfWorkError):
+            search._aim(step)
+    assert search._aim(step) > 0
+    assert search.fits([WOR.whole], step)
