@@ -380,8 +380,9 @@ class _Block:
         excess[:, checked] = window.smoothed(guess, pairs, B)
         short = gain - window.moved(K * fft.rfft(excess))[:, checked]
         excess[:, checked] += self._at_edge(short)
-        of_excess = K * fft.rfft(excess)
-        later = transformed + (B - 1) * fft.rfft(excess)
+        spectrum = fft.rfft(excess)
+        of_excess = K * spectrum
+        later = transformed + (B - 1) * spectrum
         gain_later = self._largest(later, checked)
         gain_later -= window.moved(K * later)[:, checked]
         norms, of_norms = _norms(self.padded), _norms(excess)

@@ -70,6 +70,8 @@ _RISING_STEEPNESS = 1 / 1.2
 _MOST_DOUBLINGS = 6
 # how far above what an attack refutes tight noise is tried at least, and is near enough
 _NEAREST, _NEAR = 0.01, 0.03
+# of the work, what a game for one noise may take: some is left for noise farther off
+_TRIAL = 4 / 5
 TIGHT_MISSED = (
     "wider than requested: the budget of work or a numerical limit stopped the search "
     "before the proved noise came close to what an attack refutes; this noise is proved"
@@ -653,8 +655,7 @@ class FullSearch(Search):
                 best = replace(best, evaluations=best.evaluations + 1)
                 # the game ends once its bound meets the target, too
                 room = epsilon - float(account.lower)
-                # some work is left for noise farther off
-                with work.share(4 / 5):
+                with work.share(_TRIAL):
                     account = AccountRefinement(proof, room or None).tightened(account, target)
                 is_proved = account.upper <= epsilon
                 if is_proved:
