@@ -39,6 +39,9 @@ _LOG_LOOSE = 5.0  # by how much Chernoff's bound at a tilt may exceed the best o
 _LOG_SEEN = 26.0  # what comes round is e^26 times smaller than the mean, about
 # log of the size below which entries of the k-th power are set to 0, and charged at that size
 _LOG_VANISHING = -80.0
+# of the mean excess over 0, that over the largest values that are kept
+_CUTS = 10.0 ** -np.concatenate([np.arange(0, 6, 0.25), np.arange(6, 12, 0.5), np.arange(12, 21)])
+_MOST_MOMENT = 600.0  # exponent up to which moments are computed
 _MOST_TERMS = 2**22  # of a transform; with fewer more comes round, which only adds
 
 
@@ -63,6 +66,8 @@ class Fineness(NamedTuple):
 
 
 FINE = Fineness(12, 3 * 2**15, 2.0)
+FOR_MOMENTS = Fineness(512, 2**62, math.inf)
+"""For means of exponentials, which need no grid of equal steps."""
 
 
 class MeanAboveZero(NamedTuple):
@@ -207,6 +212,39 @@ class Differences:
         charge = min(law.off, by_mass / (math.e * tilt * count) * (1 + 1e-9))
         return MeanAboveZero(mean + law.beyond + charge + TINY, charge)
 
+    def cut(self, least: float) -> CutDifference:
+        """Return the law with each of several values as the largest one, up to one beyond which
+        less than `least` is left on average."""
+        ahead, behind = self._parts
+        work.spend(work.NUMBER * 16 * (ahead.places.size + behind.places.size))
+        # places beyond which ever less is left, from 0 on
+        wanted = float(ahead.beyond[0]) * _CUTS
+        wanted = wanted[: 1 + np.count_nonzero(wanted > least)]
+        places = np.unique([np.count_nonzero(ahead.beyond > each) for each in wanted])
+        places = np.minimum(places, ahead.places.size - 1)
+        rest = _from_above(ahead.mass) * (1 + 4 * _EPS * ahead.mass.size)
+        masses = _on_points(ahead, ahead.places.size - 1, float(ahead.mass[-1]))
+        left = _on_points(behind, behind.places.size - 1, float(behind.mass[-1]))
+        below = np.append(left[:0:-1], self._at_zero(masses[0] + left[0]))
+        zero = below.size - 1
+        cut_masses = rest[places] + np.append(0.0, ahead.upper)[places]
+        cut_masses[places == 0] = self._at_zero(float(rest[0] + left[0]))
+        off = np.concatenate([behind.off[-2::-1], ahead.off])
+        off[0] += behind.off[-1]
+        return CutDifference(
+            self.step * np.concatenate([-behind.places[:0:-1], ahead.places]),
+            np.append(below, masses[1:]),
+            zero + places,
+            cut_masses,
+            ahead.beyond[places],
+            off / self.step,
+        )
+
+    def _at_zero(self, mass: float) -> float:
+        """Return the mass of 0, with what is left out of all others."""
+        ahead, behind = self._parts
+        return mass + 64 * _EPS + max(1 - float(ahead.mass.sum() + behind.mass.sum()), 0.0)
+
     def _law(self, unseen: float) -> GridLaw:
         """Return the law on its grid from above."""
         ahead, behind = self._parts
@@ -217,8 +255,7 @@ class Differences:
         first = _on_points(ahead, last, rest)
         # negative values beyond the last point are moved up to it, which needs no charge
         left = _on_points(behind, behind.places.size - 1, float(behind.mass[-1]))
-        zero = float(first[0] + left[0] + 64 * _EPS)
-        zero += max(1 - float(ahead.mass.sum() + behind.mass.sum()), 0.0)
+        zero = self._at_zero(float(first[0] + left[0]))
         places = np.concatenate([-behind.places[:0:-1], [0], ahead.places[1 : last + 1]])
         masses = np.concatenate([left[:0:-1], [zero], first[1:]])
         # of each cell from the left: that of the last point is moved up to, or down to it
@@ -226,6 +263,58 @@ class Differences:
         off[0] += behind.off[-1]
         total = float(off.sum()) * (1 + 4 * _EPS * off.size)
         return GridLaw(self.step, places, masses, off / self.step, total, float(ahead.beyond[last]))
+
+
+@dataclass(frozen=True)
+class CutDifference:
+    """A law on a grid of values, shape (n,), with the values above one of several places moved down
+    to it.
+
+    `masses` are those without a cut, shape (n,); `places` those of the cuts, with their masses and
+    the mean excess `beyond` them, shape (b,); `off` is the mean by which values lie off each cell,
+    in steps, shape (n,).
+    """
+
+    values: np.ndarray
+    masses: np.ndarray
+    places: np.ndarray
+    cut_masses: np.ndarray
+    beyond: np.ndarray
+    off: np.ndarray
+
+    @property
+    def cuts(self) -> np.ndarray:
+        return np.asarray(self.values[self.places])
+
+    @cached_property
+    def deviation(self) -> float:
+        """Standard deviation with the last cut."""
+        last = int(self.places[-1])
+        masses = np.append(self.masses[:last], self.cut_masses[-1])
+        values = self.values[: last + 1]
+        mean = float(np.einsum("n,n", masses, values))
+        return math.sqrt(np.einsum("n,n", masses, (values - mean) ** 2))
+
+    def log_mgf(self, tilts: np.ndarray) -> np.ndarray:
+        """Upper bounds of ln E e^(tilt Z) with each cut, shape (b, tilts); infinite ones where they
+        are large."""
+        last = int(self.places[-1])
+        values, places = self.values[: last + 1], self.places
+        work.spend(work.TERM * 2 * tilts.size * values.size)
+        exponents = np.multiply.outer(tilts, values)
+        factors = np.exp(np.minimum(exponents, _MOST_MOMENT))
+        # values off their cells weigh as much as twice this mass at the lower end of the cell, and
+        # once at each of the next two points
+        weights = self.masses[: last + 1] + 2 * self.off[: last + 1]
+        weights[1:] += self.off[:last]
+        weights[2:] += self.off[: last - 1]
+        below = np.cumsum(weights * factors, axis=1)[:, places - 1]
+        at_cut = self.cut_masses + 4 * _from_above(self.off)[places - 2]
+        means = below + at_cut * factors[:, places]
+        # of exponents, factors and sums
+        error = _EPS * (2 * values.size + 32 + 8 * np.abs(tilts[:, None]) * np.abs(values[0]))
+        log_means = np.log(means) + error + 8 * _EPS * exponents[:, places]
+        return np.where(exponents[:, places] < _MOST_MOMENT, log_means, np.inf).T
 
 
 def _places(last: float) -> np.ndarray:

@@ -1,12 +1,13 @@
 """Shuffled epochs: an upper bound that does not reveal the record's step (docs/proofs/shuffling.md,
-Lemmas 48, 52 and 60, Theorems 49 and 61).
+Lemmas 48, 52 and 60, Theorems 49, 61 and 76).
 
 A uniform order of T records, one per step, is obtained from one that starts with the differing
 record: it changes places with the record of a uniform step J. Without step 1, the epoch would be a
 random allocation of one vector to 1 of T - 1 steps. The output of step 1 changes the weights of the
 steps. Where no weight exceeds 1/k, the allocation is to 1 of k steps or better; the mean excess
-above 1/k (`leak`) is charged. The two data sets are compared by way of an epoch in which another
-record stands in for the differing one, or directly, whichever gives less.
+above 1/k (`leak`) is charged; or each weight pays for itself (`weights`). The two data sets are
+compared by way of an epoch in which another record stands in for the differing one, or directly,
+whichever gives less.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +27,13 @@ from dpsub.accounting.engine.pld import MAX_LOSS, Profile
 from dpsub.accounting.engine.privacy_events import DominatedEvent
 from dpsub.accounting.engine.profiles import gaussian_profile
 from dpsub.accounting.schemes.allocation.one_step import AllocationEvent, by_reference
-from dpsub.accounting.schemes.shuffling.differences import FINE, Differences, Fineness
+from dpsub.accounting.schemes.shuffling.differences import (
+    FINE,
+    FOR_MOMENTS,
+    Differences,
+    Fineness,
+)
+from dpsub.accounting.schemes.shuffling.weights import WeighedBound, Weights
 
 _CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
 _FLOORS = (1e-4, 1e-5, 3e-6, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
@@ -41,6 +49,9 @@ _REACH = 8.0  # deviations of the loss of a revealed step, or of a mean, that th
 # falls by so much from one to the next, by more where it is rare
 _FIRST, _GROWTH, _LEAST_STEP = 0.2, 1.4, 0.02
 _FALL, _RARE, _RARE_FALL, _RAREST = 0.2, 1e-9, 0.8, 1e-25
+# for bounds by weights: by how much their logarithm falls, the share of the bound before below
+# which nothing is cut off, and the work of all orders
+_WEIGHED_FALL, _UNCUT, _WORK_OF_WEIGHTS = 0.4, 1e-4, 4e8
 _SEEN = 0.03  # share of what is charged from which on fewer steps may give less
 # of what is charged, and of the bound before: a mean that may be cut from the law of one difference
 _UNSEEN_CHARGE, _UNSEEN_BOUND = 1e-5, 1e-6
@@ -93,6 +104,14 @@ class DirectBound(NamedTuple):
     uncharged: float
 
 
+class OrderBound(NamedTuple):
+    """Theorem 76 at one order: the bound, and how it is proved for each law of Lemma 60."""
+
+    log_order: float
+    value: float
+    proofs: list[WeighedBound]
+
+
 class HiddenStep:
     """One epoch of T steps that hold a record each: Theorems 49 and 61, for a >= 1 and both orders
     of the data sets, or the bound of the revealed step where that is smaller.
@@ -142,6 +161,20 @@ class HiddenStep:
                 found[counts[place]] = charge(counts[place])
         return tuple(found.items())
 
+    @cached_property
+    def _weights(self) -> Weights:
+        levels = Weights.levels_of(self.steps)
+        leaks = [leak(max(level, 1.0), self.s) for level in levels.tolist()]
+        return Weights(self.steps, levels, np.array(leaks))
+
+    @property
+    def amplifies(self) -> bool:
+        """Whether the step may be hidden: Theorem 61 has some number of steps, or Theorem 76 gives
+        less than a revealed step at order 1."""
+        if self.steps <= _FEWEST:
+            return False
+        return bool(self.choices) or self._at_order_1.value < self.revealed(np.zeros(1))[0]
+
     @property
     def _last_order(self) -> float:
         """Log order beyond which the revealed step alone bounds."""
@@ -164,9 +197,10 @@ class HiddenStep:
         """Upper bounds at ln a >= 0, increasing."""
         x = np.asarray(log_order, dtype=float)
         best = self.revealed(x)
-        if len(self._direct) > 1:
-            nodes, values = np.array([(bound.log_order, bound.value) for bound in self._direct]).T
-            best = np.minimum(best, _falling(x, nodes, values))
+        for bounds in (self._direct, self._weighed):
+            if len(bounds) > 1:
+                nodes, values = np.array([(bound.log_order, bound.value) for bound in bounds]).T
+                best = np.minimum(best, _falling(x, nodes, values))
         if not self._covers(FINE):
             for by_reference in self._referenced.values():
                 best = np.minimum(best, _falling(x, self._nodes, by_reference))
@@ -175,6 +209,40 @@ class HiddenStep:
     @cached_property
     def _direct(self) -> list[DirectBound]:
         return self._compared(FINE, _FALL)
+
+    @cached_property
+    def _weighed(self) -> list[OrderBound]:
+        """Return bounds by Theorem 76 at increasing orders from 1 on, while they fall."""
+        work.ensure(self._work_of_weights, "bounds by weights")
+        bounds = [self._at_order_1]
+        step = _FIRST * self._deviation(self.steps)
+        while bounds[-1].value > _RAREST and bounds[-1].log_order < self._last_order:
+            before = bounds[-1]
+            x = before.log_order
+            x = min(x + max(step, _LEAST_STEP * x), self._last_order)
+            bounds.append(self._weighed_at(x, before))
+            if bounds[-1].value > before.value:
+                break
+            step *= _faster(before.value, bounds[-1].value, _WEIGHED_FALL)
+        return bounds
+
+    @cached_property
+    def _at_order_1(self) -> OrderBound:
+        return self._weighed_at(0.0, OrderBound(0.0, 1.0, []))
+
+    def _weighed_at(self, x: float, before: OrderBound) -> OrderBound:
+        """Return the bound at the order e^x, by choices about those at an order before."""
+        laws = self._differences(math.exp(x), FOR_MOMENTS)
+        proofs = [
+            self._weights.bound(law.cut(_UNCUT * before.value), proof)
+            for law, proof in zip_longest(laws, before.proofs)
+        ]
+        return OrderBound(x, max(proof.value for proof in proofs), proofs)
+
+    @property
+    def _work_of_weights(self) -> float:
+        """Estimate the work of bounds by weights: nothing is begun that is not finished."""
+        return _WORK_OF_WEIGHTS * len(self._differences(1.0))
 
     def _deviation(self, k: int) -> float:
         """Return the standard deviation of a mean of k differences, about."""
@@ -260,12 +328,10 @@ class HiddenStep:
             bounds.append(best._replace(log_order=x, unit=unit))
             if x >= self._last_order:
                 break
-            wanted = fall if best.value > _RARE else max(fall, _RARE_FALL)
             if best.value < _RAREST:
                 step *= _GROWTH
             elif len(bounds) > 1:
-                fell = math.log(max(before / best.value, 1 + 1e-9))
-                step *= min(max(wanted / fell, 1 / 4), _GROWTH)
+                step *= _faster(before, best.value, fall)
             x = min(x + max(step, _LEAST_STEP * x), self._last_order)
         return bounds
 
@@ -305,6 +371,14 @@ class HiddenStep:
         if self.distance > 1:
             return {"record": record}
         return {"record": record, "empty": AllocationEvent(k, self.s)}
+
+
+def _faster(before: float, value: float, fall: float) -> float:
+    """Return the factor by which steps between orders grow, so that the logarithm of a bound falls
+    by so much from one to the next."""
+    wanted = fall if value > _RARE else max(fall, _RARE_FALL)
+    fell = math.log(max(before / value, 1 + 1e-9))
+    return min(max(wanted / fell, 1 / 4), _GROWTH)
 
 
 def _bound(law: Differences, choice: tuple[int, float], before: float) -> DirectBound:
@@ -381,6 +455,6 @@ class HiddenStepEvent(DominatedEvent):
 
 @work.remembered(64)  # of questions that are equal: a search asks again and again
 def hidden_step(steps: int, s: float, distance: float) -> HiddenStep | None:
-    """Return the bound of one epoch; None where Theorem 49 gives nothing."""
+    """Return the bound of one epoch; None where a hidden step gives nothing."""
     hidden = HiddenStep(steps, s, distance)
-    return hidden if hidden.choices else None
+    return hidden if hidden.amplifies else None
