@@ -68,7 +68,7 @@ def poisson(board: Board) -> None:
         board.line(tag, ours, f"dp-accounting, upper only, {high:.5f}", theirs, at_most=bound)
     ours, found = board.timed(
         lambda: dpsub.account(
-            sampling.Poisson(0.001), noise_multiplier=0.6, steps=10**5, delta=1e-6
+            sampling.Poisson(0.001), noise_multiplier=0.6, steps=10**5, delta=1e-6, width=1e-3
         ),
         3,
     )
@@ -265,26 +265,27 @@ def tight(board: Board) -> None:
     """Measure seconds and relative widths of the game."""
     wor, wr, must_ow = sampling.Wor(M), sampling.Wr(M), sampling.MustOW(500, M)
     cases = (
-        ("wor", wor, N, SCALE, 100, 0.01, 10.0),
-        ("wor", wor, N, SCALE, STEPS, 0.02, 10.0),
-        ("wor", sampling.Wor(500), 50000, 1.0, 10_000, 0.08, 60.0),
-        ("wr", wr, N, SCALE, 100, 0.03, 10.0),
-        ("wr", wr, N, SCALE, STEPS, 0.03, 10.0),
-        ("wr", sampling.Wr(500), 50000, 1.0, 10_000, 0.05, 60.0),
-        ("must_ow, b = 500", must_ow, N, SCALE, STEPS, 0.08, 30.0),
+        ("wor", wor, N, SCALE, 100, 1, 0.01, 10.0),
+        ("wor", wor, N, SCALE, STEPS, 1, 0.02, 10.0),
+        ("wor", sampling.Wor(500), 50000, 1.0, 10_000, 1, 0.08, 60.0),
+        ("wr", wr, N, SCALE, 100, 1, 0.03, 10.0),
+        ("wr", wr, N, SCALE, STEPS, 1, 0.03, 10.0),
+        ("wr", sampling.Wr(500), 50000, 1.0, 10_000, 10, 0.05, 60.0),
+        ("must_ow, b = 500", must_ow, N, SCALE, STEPS, 4, 0.08, 30.0),
     )
-    for name, sampler, n, scale, steps, closest, most in cases:
+    for name, sampler, n, scale, steps, effort, closest, most in cases:
         limit = board.sized(0.8 * most, 0.3)
         asked = {
             "noise_multiplier": scale,
             "steps": steps,
             "delta": 1e-5,
+            "effort": effort,
             "time_limit": limit,
         }
         seconds, found = board.timed(
             lambda sampler=sampler, n=n, asked=asked: dpsub.account(sampler, n, **asked), 1
         )
-        what = f"{name} tight, n = {n}, s = {scale:g}, {steps} steps"
+        what = f"{name} tight, n = {n}, s = {scale:g}, {steps} steps, effort {effort}"
         board.width(what, found.lower, found.upper, at_most=closest, relative=True)
         board.verdict(what, f"{seconds:.2f} s", seconds, most)
 

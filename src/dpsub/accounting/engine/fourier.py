@@ -404,7 +404,7 @@ class ComposedLoss:
             tilt = self.cumulants.tilt_at_epsilon(float(epsilons[place]) - self._offset)
             total = self.masses(tilt)
             deltas = self._not_underflown(epsilons, total.delta(epsilons))
-            return deltas, total.sharp(epsilons, share)
+            return deltas, total.sharp(epsilons, share, place)
 
         return self._shared(epsilons, near, self.delta)
 
@@ -415,7 +415,7 @@ class ComposedLoss:
         def near(place: int) -> tuple[np.ndarray, np.ndarray]:
             total = self.masses(self.cumulants.tilt_at_delta(math.log(deltas[place])))
             epsilons = np.minimum(total.epsilons(deltas), self._largest)
-            return epsilons, total.sharp(epsilons, share) & (deltas > self.infinity)
+            return epsilons, total.sharp(epsilons, share, place) & (deltas > self.infinity)
 
         return self._shared(deltas, near, self.epsilon)
 
@@ -853,13 +853,14 @@ class TiltedSum:
         value = (1 - share) * at_left + share * at_right * damp
         return self._untilted(value * np.exp(self.tilt * inside), x)
 
-    def sharp(self, epsilon: np.ndarray, share: float) -> np.ndarray:
-        """Whether the charges are at most a share of the bound of delta, shape of `epsilon`."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            exponent = self.log_scale - self.tilt * (epsilon - self.offset)
-            charged = self._error * np.exp(exponent)
+    def sharp(self, epsilon: np.ndarray, share: float, place: int) -> np.ndarray:
+        """Whether charges are a share of the bound of delta at most, or twice that at one place."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            charged = self._error * np.exp(self.log_scale - self.tilt * (epsilon - self.offset))
             bounds = self.delta(np.where(np.isfinite(epsilon), epsilon, 0.0))
-        return np.asarray(np.isfinite(epsilon) & (charged <= share * bounds))
+            # where both are 0 the quotient is none, and the share decides
+            most = max(share, 2 * charged[place] / bounds[place])
+            return np.asarray(np.isfinite(epsilon) & (charged <= most * bounds))
 
     def epsilon(self, delta: float) -> float:
         """Return the answer of `epsilons` for one delta."""
