@@ -377,9 +377,8 @@ class ComposedLoss:
         return float(self.curve(np.array([epsilon]))[0])
 
     def curve(self, epsilon: np.ndarray, around: float | None = None) -> np.ndarray:
-        """The bound of delta at many epsilons, shape (e,), from one transform, whose relative error
-        is smallest at `around`, by default the smallest of them; far from it the bounds stay valid
-        and widen."""
+        """The bound of delta at many epsilons, shape (e,), from one transform that is sharpest at
+        `around`, by default the smallest of them; far from it the bounds stay valid and widen."""
         points = checks.finite_array("epsilon", epsilon, ndim=1)
         centre = float(points.min()) if around is None else around
         if self._sparse:
@@ -858,7 +857,7 @@ class TiltedSum:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             charged = self._error * np.exp(self.log_scale - self.tilt * (epsilon - self.offset))
             bounds = self.delta(np.where(np.isfinite(epsilon), epsilon, 0.0))
-            # where both are 0 the quotient is none, and the share decides
+            # `share` where both are 0, as no number is larger than their quotient
             most = max(share, 2 * charged[place] / bounds[place])
             return np.asarray(np.isfinite(epsilon) & (charged <= most * bounds))
 
