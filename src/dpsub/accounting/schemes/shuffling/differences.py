@@ -63,10 +63,11 @@ class Fineness(NamedTuple):
     cells: int  # in a deviation
     most: int  # up to where values are usual
     coarsest: float  # deviations, from which on a grid tells too little
+    every: int = 1  # of so many points one is used
 
 
 FINE = Fineness(12, 3 * 2**15, 2.0)
-FOR_MOMENTS = Fineness(512, 2**62, math.inf)
+FOR_MOMENTS = Fineness(512, 2**62, math.inf, 3)
 """For means of exponentials, which need no grid of equal steps."""
 
 
@@ -120,7 +121,7 @@ class Differences:
     def size(self) -> int:
         """Number of points of either sign that the grid has, about."""
         f = max(self.ahead, self.behind)
-        return _places(math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / self.step).size
+        return self._places(math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / self.step).size
 
     @property
     def length(self) -> int:
@@ -132,6 +133,11 @@ class Differences:
             exponents = min(f * t - f * f / 2, 600.0), min(g * t - g * g / 2, 600.0)
             farthest += factor * math.exp(exponents[0]) - other * math.exp(exponents[1])
         return math.ceil(farthest / self.step)
+
+    def _places(self, last: float) -> np.ndarray:
+        """Return points of a grid up to the first one beyond a value, at least."""
+        places = _PLACES[:: self.fineness.every]
+        return places[: 2 + int(places.searchsorted(last))]
 
     @cached_property
     def _deviation(self) -> float:
@@ -151,7 +157,7 @@ class Differences:
     def _part(self, factor: float, other: float, f: float) -> PositivePart:
         """Return the law of (factor e_f - other e_(f - d))_+."""
         d, h = self.apart, self.step
-        places = _places(factor * math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / h)
+        places = self._places(factor * math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / h)
         work.spend(work.TERM * 16 * places.size)
         values = h * places
         if f > 1.5 * d:
@@ -315,11 +321,6 @@ class CutDifference:
         error = _EPS * (2 * values.size + 32 + 8 * np.abs(tilts[:, None]) * np.abs(values[0]))
         log_means = np.log(means) + error + 8 * _EPS * exponents[:, places]
         return np.where(exponents[:, places] < _MOST_MOMENT, log_means, np.inf).T
-
-
-def _places(last: float) -> np.ndarray:
-    """Return points of a grid up to the first one beyond a value, at least."""
-    return _PLACES[: 2 + int(_PLACES.searchsorted(last))]
 
 
 def _from_above(values: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import zip_longest
@@ -49,9 +49,9 @@ _REACH = 8.0  # deviations of the loss of a revealed step, or of a mean, that th
 # falls by so much from one to the next, by more where it is rare
 _FIRST, _GROWTH, _LEAST_STEP = 0.2, 1.4, 0.02
 _FALL, _RARE, _RARE_FALL, _RAREST = 0.2, 1e-9, 0.8, 1e-25
-# for bounds by weights: by how much their logarithm falls, the share of the bound before below
-# which nothing is cut off, and the work of all orders
-_WEIGHED_FALL, _UNCUT, _WORK_OF_WEIGHTS = 0.4, 1e-4, 4e8
+# for bounds by weights: by how much their logarithm falls, the bound at which they end, the share of
+# the bound before below which nothing is cut off, and the work of all orders for one law
+_WEIGHED_FALL, _UNSEEN, _UNCUT, _WORK_OF_WEIGHTS = 0.6, 1e-20, 1e-4, 1.2e8
 _SEEN = 0.03  # share of what is charged from which on fewer steps may give less
 # of what is charged, and of the bound before: a mean that may be cut from the law of one difference
 _UNSEEN_CHARGE, _UNSEEN_BOUND = 1e-5, 1e-6
@@ -110,6 +110,9 @@ class OrderBound(NamedTuple):
     log_order: float
     value: float
     proofs: list[WeighedBound]
+
+
+_NONE_BEFORE = OrderBound(0.0, 1.0, [])
 
 
 class HiddenStep:
@@ -208,7 +211,11 @@ class HiddenStep:
 
     @cached_property
     def _direct(self) -> list[DirectBound]:
-        return self._compared(FINE, _FALL)
+        """Return bounds by Theorem 61 up to the first order where weights give less."""
+        nodes, values = np.array([(bound.log_order, bound.value) for bound in self._weighed]).T
+        return self._compared(
+            FINE, _FALL, lambda x: float(_falling(np.array([x]), nodes, values)[0])
+        )
 
     @cached_property
     def _weighed(self) -> list[OrderBound]:
@@ -216,19 +223,23 @@ class HiddenStep:
         work.ensure(self._work_of_weights, "bounds by weights")
         bounds = [self._at_order_1]
         step = _FIRST * self._deviation(self.steps)
-        while bounds[-1].value > _RAREST and bounds[-1].log_order < self._last_order:
+        while bounds[-1].value > _UNSEEN and bounds[-1].log_order < self._last_order:
             before = bounds[-1]
             x = before.log_order
             x = min(x + max(step, _LEAST_STEP * x), self._last_order)
-            bounds.append(self._weighed_at(x, before))
-            if bounds[-1].value > before.value:
+            found = self._weighed_at(x, before)
+            if found.value > before.value:
+                # the choices may have gone astray
+                found = self._weighed_at(x, _NONE_BEFORE)
+            if found.value > before.value:
                 break
-            step *= _faster(before.value, bounds[-1].value, _WEIGHED_FALL)
+            bounds.append(found)
+            step *= _faster(before.value, found.value, _WEIGHED_FALL)
         return bounds
 
     @cached_property
     def _at_order_1(self) -> OrderBound:
-        return self._weighed_at(0.0, OrderBound(0.0, 1.0, []))
+        return self._weighed_at(0.0, _NONE_BEFORE)
 
     def _weighed_at(self, x: float, before: OrderBound) -> OrderBound:
         """Return the bound at the order e^x, by choices about those at an order before."""
@@ -266,8 +277,9 @@ class HiddenStep:
     def certified(self) -> list[DirectBound]:
         """Bounds by Theorem 61, at fewer orders and on coarser grids where these are long, without
         the charges for floating point, which the verifier has none of."""
-        if self._length(self._direct, FINE) <= _SHORT:
-            return self._direct
+        direct = self._compared(FINE, _FALL)
+        if self._length(direct, FINE) <= _SHORT:
+            return direct
         if not self._covers(_CERTIFIED):
             return []
         bounds = self._compared(_CERTIFIED, _CERTIFIED_FALL)
@@ -303,9 +315,12 @@ class HiddenStep:
         bound: np.ndarray = np.maximum(alone, self.profile(x))
         return bound
 
-    def _compared(self, fineness: Fineness, fall: float) -> list[DirectBound]:
-        """Return bounds by Theorem 61 at increasing orders, from 1 to where the revealed step alone
-        bounds, with the best of some numbers of steps."""
+    def _compared(
+        self, fineness: Fineness, fall: float, known: Callable[[float], float] = lambda x: math.inf
+    ) -> list[DirectBound]:
+        """Return bounds by Theorem 61 at increasing orders, with the best of some numbers of steps,
+        from 1 to where the revealed step alone bounds, or to the first one that is above a known
+        bound."""
         bounds: list[DirectBound] = []
         if self.choices:
             work.ensure(self._work, "a comparison of data sets")
@@ -326,7 +341,7 @@ class HiddenStep:
             best = max([best, *(_bound(law, choices[-1], best.value) for law in laws[1:])])
             unit = max(law.step for law in laws)
             bounds.append(best._replace(log_order=x, unit=unit))
-            if x >= self._last_order:
+            if x >= self._last_order or best.value > known(x):
                 break
             if best.value < _RAREST:
                 step *= _GROWTH

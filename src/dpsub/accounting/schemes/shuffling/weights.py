@@ -10,6 +10,7 @@ over each of some levels is known (Lemma 52), and the cost of a weight is a conv
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from dpsub.accounting.schemes.shuffling.differences import CutDifference
 
 _LEVELS = 40  # of weights, relative to equal ones: close together where most weights are
 _MOST_AT_EASE = 8.0  # largest weight, relative to equal ones, of those that pay a common price
-_FINER = 1.3  # factor between tilts that are compared
+_FINER = 1.4  # factor between tilts that are compared
 _TILTS = np.geomspace(2.0**-6, 16.0, 11)  # the first ones, over one in a deviation of a mean
 _NEARBY = 2  # levels on either side of the one that was best
 _FEWER = 4  # places for the cut of the first step, and levels at first, are fewer by this factor
@@ -82,16 +83,17 @@ class Weights:
         levels = np.flatnonzero(self.levels <= _MOST_AT_EASE)[:-1]
         if near is None:
             tilts = _TILTS * math.sqrt(self.steps) / law.deviation
-            near = self._best(law, tilts, levels[::_FEWER])
-        levels = levels[max(0, near.level - _NEARBY) : near.level + _NEARBY + 1]
-        return self._best(law, near.tilt * np.array([1 / _FINER, 1.0, _FINER]), levels)
+            near = self._best(law, [self._prices(law, t) for t in tilts], levels[::_FEWER])
+        tilts = near.tilt * np.array([1 / _FINER, 1.0, _FINER])
+        prices = {tilt: self._prices(law, tilt) for tilt in tilts.tolist()}
+        best = self._best(law, prices.values(), levels[near.level : near.level + 1])
+        nearby = levels[max(0, near.level - _NEARBY) : near.level + _NEARBY + 1]
+        return self._best(law, [prices[best.tilt]], nearby)
 
-    def _best(self, law: CutDifference, tilts: np.ndarray, levels: np.ndarray) -> WeighedBound:
-        bounds = [
-            self._bound(law, prices, level)
-            for prices in (self._prices(law, tilt) for tilt in tilts.tolist())
-            for level in levels.tolist()
-        ]
+    def _best(
+        self, law: CutDifference, priced: Iterable[_Prices], levels: np.ndarray
+    ) -> WeighedBound:
+        bounds = [self._bound(law, prices, level) for prices in priced for level in levels.tolist()]
         return min(bounds, key=lambda bound: bound.value)
 
     def _prices(self, law: CutDifference, tilt: float) -> _Prices:
