@@ -49,8 +49,8 @@ _REACH = 8.0  # deviations of the loss of a revealed step, or of a mean, that th
 # falls by so much from one to the next, by more where it is rare
 _FIRST, _GROWTH, _LEAST_STEP = 0.2, 1.4, 0.02
 _FALL, _RARE, _RARE_FALL, _RAREST = 0.2, 1e-9, 0.8, 1e-25
-# for bounds by weights: by how much their logarithm falls, the bound at which they end, the share of
-# the bound before below which nothing is cut off, and the work of all orders for one law
+# for bounds by weights: by how much their logarithm falls, the bound at which they end, the share
+# of the bound before below which nothing is cut off, and the work of all orders for one law
 _WEIGHED_FALL, _UNSEEN, _UNCUT, _WORK_OF_WEIGHTS = 0.6, 1e-20, 1e-4, 1.2e8
 _SEEN = 0.03  # share of what is charged from which on fewer steps may give less
 # of what is charged, and of the bound before: a mean that may be cut from the law of one difference
