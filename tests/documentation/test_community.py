@@ -121,6 +121,23 @@ def test_archives_and_citation_agree() -> None:
     assert {one["identifier"] for one in archive["related_identifiers"]} == preprints
 
 
+def test_the_address_of_the_repository_stands_in_one_place() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")]
+    texts = {path: path.read_text(encoding="utf-8") for path in pages}
+    assert not [path for path, text in texts.items() if re.search(r"<[^>`|]*repository>", text)]
+    for name in ("README.md", "docs/how-to/reproduce.md"):
+        assert "is `repository-code` in [CITATION.cff]" in text_of(name)
+    assert text_of("CITATION.cff").count("repository-code:") == 1
+    # elsewhere it could become another one
+    if address := CITATION.get("repository-code"):
+        assert not [path for path, text in texts.items() if address in text]
+
+
+def test_a_deployment_names_the_tag_of_this_version() -> None:
+    tag = f"--tag v{PROJECT['project']['version']}"
+    assert tag in text_of("docs/how-to/reproduce.md")
+
+
 def test_the_hosted_site_is_built_as_make_docs_builds_it() -> None:
     hosted = read(".readthedocs.yaml")
     assert hosted["version"] == 2 and hosted["sphinx"]["fail_on_warning"] is True
