@@ -1,7 +1,7 @@
 """Extrapolate from measured pieces to 10^7 cells on 1000 cores: the cost of each piece, and which
 one gives way first.
 
-python benchmarks/extrapolation.py            (some minutes; prints the tables of docs/scaling.md)
+python benchmarks/extrapolation.py --write     (some minutes; the tables of docs/scaling.md)
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,15 +21,17 @@ import scale
 
 from dpsub.files import replace_file
 
+PAGE = scale.ROOT / "docs/scaling.md"
 CELLS, SEEDS, CORES = 10**7, 10, 1000
 SECONDS_PER_CELL = 30.0  # all seeds of a cell with its calibration, as in papers/fair/sweep.yaml
 SUBMITTED = 20.0  # jobs a second, by the profile's max-jobs-per-timespan
 HOUR, GIB = 3600.0, 1024.0
 
 INDEX = scale.MEASURED.format(
-    imports="from dpsub.reproduce import records, sweep",
-    work="assert [records.read_origin(path, sweep.SweepOrigin) for path in "
-    "sweep.part_files(Path(sys.argv[1]))]",
+    imports="from dataclasses import replace\nfrom dpsub.reproduce import records, sweep",
+    # the same files again and again: few would tell nothing of the memory of one
+    work="paths = sweep.part_files(Path(sys.argv[1])) * int(sys.argv[2])\n"
+    "assert [replace(records.read_origin(path, sweep.SweepOrigin), finished=()) for path in paths]",
 )
 DAG = """
 import json, resource, subprocess, sys
@@ -97,7 +101,10 @@ def pieces(folder: Path) -> tuple[dict[str, Piece], float]:
         cells: scale.made_up(folder / f"store-{cells}", cells, 25, cells // 50)
         for cells in (8_000, 32_000)
     }
-    indexed = [(cells // 50, *scale.measured(INDEX, results)) for cells, results in stores.items()]
+    indexed = [
+        (files * times, *scale.measured(INDEX, stores[50 * files], times))
+        for files, times in ((160, 50), (640, 100))
+    ]
     summed = [
         (cells * 25, *scale.measured(scale.SUMMARISING, results))
         for cells, results in stores.items()
@@ -107,58 +114,79 @@ def pieces(folder: Path) -> tuple[dict[str, Piece], float]:
     return {name: Piece(small, large) for name, (small, large) in found.items()}, files(folder)
 
 
-def table(
-    measured: dict[str, Piece], seconds_per_file: float, job_hours: float
-) -> list[tuple[str, float, float, str]]:
-    """Return rows (what, hours, GiB, how it comes about) for jobs of so many hours."""
-    jobs = CELLS * SECONDS_PER_CELL / HOUR / job_hours
-    rows = [
-        (
-            "computing",
-            CELLS * SECONDS_PER_CELL / CORES / HOUR,
-            0.0,
-            f"{jobs:,.0f} jobs on {CORES} cores",
-        )
+MEASURED = {
+    "planning": "planning, {:,.0f} cells",
+    "index": "index of finished cells, {:,.0f} record files",
+    "DAG": "Snakemake's DAG (dry run), {:,.0f} jobs",
+    "summary": "summary by cell, {:,.0f} records",
+}
+"""Pieces, in the order of the page."""
+
+
+def measured_rows(measured: dict[str, Piece], seconds_per_file: float) -> list[str]:
+    """Return the table of what was measured, in Markdown."""
+    rows = ["| part | seconds | MiB |", "|---|---|---|"]
+    for name, text in MEASURED.items():
+        for count, seconds, memory in (measured[name].small, measured[name].large):
+            rows.append(f"| {text.format(count)} | {seconds:.2g} | {memory:.0f} |")
+    return [
+        *rows,
+        f"| one file written, synced and renamed | {seconds_per_file:.2g} (wall clock) | |",
     ]
-    for name, count, unit in (
-        ("planning", CELLS, "cells"),
-        ("index", jobs, "record files"),
-        ("DAG", jobs, "jobs"),
-        ("summary", CELLS * SEEDS, "records"),
-    ):
+
+
+def extrapolated_rows(measured: dict[str, Piece], seconds_per_file: float) -> list[str]:
+    """Return the table of 10^7 cells, in Markdown: a column for each length of a job."""
+    lengths = (1 / 6, 8.0)
+    jobs = [CELLS * SECONDS_PER_CELL / HOUR / hours for hours in lengths]
+    heads = [
+        f"jobs of {hours * 60:.0f} min ({n:,.0f})" for hours, n in zip(lengths, jobs, strict=True)
+    ]
+    computed = f"{CELLS * SECONDS_PER_CELL / CORES / HOUR:.0f} h"
+
+    def cost(name: str, count: float) -> str:
         seconds, memory = measured[name].at(count)
-        rows.append((name, seconds / HOUR, memory / GIB, f"{count:,.0f} {unit}"))
-    rows.append(
+        return f"{seconds / HOUR:.2g} h, {memory / GIB:.2g} GiB"
+
+    rows = [
+        ("computing on 1000 cores", *[computed] * 2),
+        ("planning", *[cost("planning", CELLS)] * 2),
+        ("index, on resuming near the end", *[cost("index", n) for n in jobs]),
+        ("Snakemake's DAG", *[cost("DAG", n) for n in jobs]),
         (
-            "files",
-            3 * jobs * seconds_per_file / HOUR,
-            0.0,
-            f"{3 * jobs:,.0f} files, two of them by the jobs",
-        )
-    )
-    rows.append(("submitting", jobs / SUBMITTED / HOUR, 0.0, f"{SUBMITTED:g} jobs a second"))
-    return rows
+            f"submitting at {SUBMITTED:g} jobs per second",
+            *[f"{n / SUBMITTED / HOUR:.2g} h" for n in jobs],
+        ),
+        (
+            "files: job, log, records",
+            *[f"{3 * n:,.0f}; {3 * n * seconds_per_file / HOUR:.2g} h in total" for n in jobs],
+        ),
+        (f"summary of {CELLS * SEEDS:,} records", *[cost("summary", CELLS * SEEDS)] * 2),
+    ]
+    lines = ["| part | " + " | ".join(heads) + " |", "|---|---|---|"]
+    return [*lines, *("| " + " | ".join(row) + " |" for row in rows)]
+
+
+def renewed(page: str, tables: Sequence[Sequence[str]]) -> str:
+    """Return a page with other tables in the place of its first ones."""
+    parts = re.split(r"((?:^\|.*\n)+)", page, flags=re.MULTILINE)
+    for at, rows in enumerate(tables):
+        parts[2 * at + 1] = "\n".join([*rows, ""])
+    return "".join(parts)
 
 
 def main() -> None:
-    argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--write", action="store_true", help="write the tables into docs/scaling.md"
+    )
+    chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         measured, seconds_per_file = pieces(Path(name))
-    print("measured: count, processor seconds, MiB")
-    for what, piece in measured.items():
-        for count, seconds, memory in (piece.small, piece.large):
-            print(f"  {what:<10} {count:>9,.0f}  {seconds:8.2f} s  {memory:7.0f} MiB")
-    print(
-        f"  a file written, synced, renamed: {1000 * seconds_per_file:.2f} ms; load "
-        f"{os.getloadavg()[0]:.1f}"
-    )
-    for hours in (1 / 6, 8.0):
-        sizes = f"10^7 cells of {SECONDS_PER_CELL:g} s with {SEEDS} seeds"
-        print(f"\n{sizes} on {CORES} cores, jobs of {hours * 60:.0f} min")
-        for what, taken, memory, how in table(measured, seconds_per_file, hours):
-            print(f"  {what:<10} {taken:9.2f} h  {memory:7.1f} GiB  {how}")
+    tables = [rows(measured, seconds_per_file) for rows in (measured_rows, extrapolated_rows)]
+    print(*("\n".join(rows) for rows in tables), f"load {os.getloadavg()[0]:.1f}", sep="\n\n")
+    if chosen.write:
+        PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
 
 
 if __name__ == "__main__":

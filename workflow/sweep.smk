@@ -23,6 +23,13 @@ DATA = {
 include: "rules/data.smk"
 
 
+def job_of(wildcards):
+    """Return a job of the plan; an error if it is not in the plan."""
+    if wildcards.part not in JOBS:
+        raise WorkflowError(f"the plan has no job {wildcards.part}; plan the sweep again")
+    return JOBS[wildcards.part]
+
+
 def cells_of(wildcards):
     new = [
         f"{RESULTS}/records/{job['experiment']}/{job['variant']}/{part}.parquet"
@@ -41,7 +48,7 @@ rule all_cells:
 rule run_cells:
     input:
         job=f"{RESULTS}/run/jobs/{{part}}.json",
-        data=lambda wildcards: [DATA[name]["file"] for name in JOBS[wildcards.part]["data_sets"]],
+        data=lambda wildcards: [DATA[name]["file"] for name in job_of(wildcards)["data_sets"]],
     output:
         f"{RESULTS}/records/{{experiment}}/{{variant}}/{{part}}.parquet",
     log:
@@ -50,12 +57,13 @@ rule run_cells:
         f"{RESULTS}/run/timings/records/{{experiment}}/{{variant}}/{{part}}.tsv"
     wildcard_constraints:
         experiment=one_of(EXPERIMENTS),
-        part=one_of(JOBS),
+        # no list of the jobs, which Snakemake would read through for each of them
+        part="[0-9a-f]+",
     conda:
         "envs/dpsub.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: doubled(JOBS[wildcards.part]["memory"], attempt),
-        runtime=lambda wildcards, attempt: doubled(JOBS[wildcards.part]["minutes"], attempt),
+        mem_mb=lambda wildcards, attempt: doubled(job_of(wildcards)["memory"], attempt),
+        runtime=lambda wildcards, attempt: doubled(job_of(wildcards)["minutes"], attempt),
     params:
         code=lambda wildcards: config["code"][wildcards.experiment],
     script:

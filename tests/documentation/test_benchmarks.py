@@ -3,6 +3,7 @@ made."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,26 @@ def test_the_benches_can_be_imported() -> None:
         [sys.executable, "-c", f"import {names}"], cwd=BENCHMARKS, capture_output=True, text=True
     )
     assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_the_page_about_scaling_has_the_tables_of_its_benchmark() -> None:
+    program = (
+        "from extrapolation import MEASURED, PAGE, Piece, extrapolated_rows, measured_rows, renewed\n"
+        "pieces = {name: Piece((1, 1, 1), (2, 2, 2)) for name in MEASURED}\n"
+        "tables = [rows(pieces, 0.01) for rows in (measured_rows, extrapolated_rows)]\n"
+        "print(renewed(PAGE.read_text(encoding='utf-8'), tables))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=BENCHMARKS, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+
+    def words(page: str) -> list[str]:
+        return [re.sub(r"[\d.,e+]+|\|[ |\d.hGiB]*$", "#", line) for line in page.split("\n")]
+
+    page = (BENCHMARKS.parent / "docs/scaling.md").read_text(encoding="utf-8")
+    first = [[line.partition(" | ")[0] for line in words(text)] for text in (page, run.stdout)]
+    assert first[0] == first[1][:-1]
 
 
 @pytest.mark.thorough

@@ -7,10 +7,11 @@ import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
+from pydantic import BaseModel
 
 from dpsub import sampling
 from dpsub.errors import PlanError
@@ -44,6 +45,15 @@ def with_first_stages(samplers: Iterable[str], b: Sequence[int]) -> list[tuple[s
         sizes = b if takes_first_stage(name) else (None,)
         pairs += [(name, size) for size in sizes]
     return pairs
+
+
+AnySettings = TypeVar("AnySettings", bound=BaseModel)
+
+
+def narrowed(settings: AnySettings, **to: Any) -> AnySettings:
+    """Return `settings` with other values of some, which are not checked again."""
+    # The names of given settings are shared: a copy of them would be half the memory of a sweep.
+    return settings.model_construct(settings.model_fields_set, **{**dict(settings), **to})
 
 
 @dataclass(frozen=True)
@@ -216,8 +226,7 @@ class Experiment(abc.ABC):
         values = [getattr(settings, name) for name in self.axes]
         for point in itertools.product(*values):
             # Lists of one value, so that a cell has settings of the same type as the whole.
-            narrowed = {name: (value,) for name, value in zip(self.axes, point, strict=True)}
-            yield settings.model_copy(update=narrowed)
+            yield narrowed(settings, **{n: (v,) for n, v in zip(self.axes, point, strict=True)})
 
     def cost(self, settings: Any) -> Cost:
         """Return the expected cost of a cell; a sweep corrects it by the time of its finished

@@ -8,9 +8,10 @@ result does not depend on how cells were split into jobs.
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import math
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,42 +25,82 @@ from scipy import special
 from dpsub.errors import DataError
 
 ROWS_AT_ONCE = 1 << 19
+AT_MOST = 512
+"""Portions, each of which has an open file for a while: systems allow about a thousand."""
 REFERENCE = "poisson"
 LEVEL = 0.95
 _NAMES = ("pair", "cell", "data", "replicate")
 _DIGITS = 6  # hexadecimal digits of a digest that choose the portion
 
 
-def portions(paths: list[Path], rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pd.DataFrame]:
+def portions(paths: list[Path], rows_at_once: int, folder: Path) -> Iterator[pd.DataFrame]:
     """Yield the rows of record files, about `rows_at_once` at a time, sorted, a cell and its
     partner always together.
+
+    More than one portion is kept below `folder` until it is given.
 
     A replicate that stands in two files, as when a job outlives the run that started it, is given
     once.
     """
     if not paths:
         return
-    # Read by portions from all files at once: no file is loaded whole.
     rows = ds.dataset([str(path) for path in paths], format="parquet")
-    count = max(1, math.ceil(rows.count_rows() / rows_at_once))
-    bounds = [f"{16**_DIGITS * number // count:0{_DIGITS}x}" for number in range(count)]
-    # digests are hexadecimal: "g" is above all of them
-    for low, high in itertools.pairwise([*bounds, "g"]):
-        # a cell and its Poisson partner have one pair digest, hence stand in one portion
-        in_portion = (ds.field("pair") >= low) & (ds.field("pair") < high)
-        portion = rows.to_table(filter=in_portion).to_pandas()
-        if portion.empty:
-            continue
-        keys = [
-            name
-            for name in portion
-            if name not in _NAMES and not pd.api.types.is_float_dtype(portion[name])
-        ]
-        # By names and text alone: sorting by measured floats would make the order depend on the
-        # last digit.
-        portion = portion.sort_values([*_NAMES, *keys], kind="stable", ignore_index=True)
-        # A replicate that was computed twice has equal rows.
-        yield portion.drop_duplicates(ignore_index=True)
+    count = min(math.ceil(rows.count_rows() / rows_at_once), AT_MOST)
+    if count == 1:
+        yield _sorted(rows.to_table())
+    if count <= 1:
+        return
+    # Every record file is read once, whatever the number of portions.
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".portions-") as name:
+        for path in _distributed(rows, count, rows_at_once, Path(name)):
+            with pa.ipc.open_stream(path) as stream:
+                yield _sorted(stream.read_all())
+            path.unlink()
+
+
+def _distributed(rows: ds.Dataset, count: int, rows_at_once: int, folder: Path) -> list[Path]:
+    """Write the rows to `count` files by the first digits of their pairs, and return those files
+    that have rows."""
+    # a cell and its Poisson partner have one pair digest, hence stand in one portion
+    bounds = [f"{16**_DIGITS * number // count:0{_DIGITS}x}" for number in range(1, count)]
+    paths = [folder / f"{number}.arrow" for number in range(count)]
+    used = set[int]()
+    with contextlib.ExitStack() as opened:
+        written = [opened.enter_context(pa.ipc.new_stream(path, rows.schema)) for path in paths]
+        for table in _gathered(rows, rows_at_once):
+            of_row = np.searchsorted(bounds, table["pair"].to_numpy().astype(str), side="right")
+            for number in np.unique(of_row).tolist():
+                written[number].write_table(table.take(np.flatnonzero(of_row == number)))
+                used.add(number)
+    return [paths[number] for number in sorted(used)]
+
+
+def _gathered(rows: ds.Dataset, rows_at_once: int) -> Iterator[pa.Table]:
+    """Yield all rows, those of many small files together."""
+    waiting, length = list[pa.RecordBatch](), 0
+    for batch in rows.to_batches(batch_size=rows_at_once):
+        waiting.append(batch)
+        length += batch.num_rows
+        if length >= rows_at_once:
+            yield pa.Table.from_batches(waiting, rows.schema)
+            waiting, length = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting, rows.schema)
+
+
+def _sorted(table: pa.Table) -> pd.DataFrame:
+    """Return rows in an order that does not depend on the files in which they stood, each once."""
+    portion = table.to_pandas()
+    keys = [
+        name
+        for name in portion
+        if name not in _NAMES and not pd.api.types.is_float_dtype(portion[name])
+    ]
+    # By names and text alone: sorting by measured floats would make the order depend on the last
+    # digit.
+    portion = portion.sort_values([*_NAMES, *keys], kind="stable", ignore_index=True)
+    # A replicate that was computed twice has equal rows.
+    return portion.drop_duplicates(ignore_index=True)
 
 
 def write(
@@ -82,7 +123,7 @@ def write(
     """
     by = ["pair", "cell", "variant", "data", *keys]
     with _Table(summary) as means, _Table(differences) as gaps:
-        for rows in portions(paths, rows_at_once):
+        for rows in portions(paths, rows_at_once, summary.parent):
             # equal rows were dropped: what is left twice differs, by code or by damage
             if len(twice := rows[rows.duplicated([*by, "replicate"])]):
                 raise DataError(
@@ -110,12 +151,13 @@ def _differences(
 ) -> pd.DataFrame:
     # Poisson's records stand in the cell itself if the experiment compares samplers within a cell,
     # else in the cell that differs from it in nothing but the sampler.
-    with_own = rows["cell"].isin(rows.loc[rows["sampler"] == REFERENCE, "cell"])
+    # each name once: text is looked for one by one
+    with_own = rows["cell"].isin(rows.loc[rows["sampler"] == REFERENCE, "cell"].unique())
     rows = rows.assign(partner=rows["cell"].where(with_own, rows["pair"]))
     poisson, others = rows[rows["sampler"] == REFERENCE], rows[rows["sampler"] != REFERENCE]
     partners = pd.concat([poisson, poisson.assign(partner=poisson["pair"])])
     on = ["partner", "data", "replicate", *on]
-    partners = partners.loc[partners["partner"].isin(others["partner"]), [*on, *measured]]
+    partners = partners.loc[partners["partner"].isin(others["partner"].unique()), [*on, *measured]]
     pairs = others.merge(partners, on=on, suffixes=("", "_partner"), validate="m:1")
     for name in measured:
         pairs[name] = pairs[name].astype(float) - pairs.pop(f"{name}_partner").astype(float)

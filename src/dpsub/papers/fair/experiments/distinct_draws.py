@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpsub import sampling
 from dpsub.reproduce import settings as kinds
-from dpsub.reproduce.experiment import Cost, Experiment, Run, takes_first_stage
+from dpsub.reproduce.experiment import Cost, Experiment, Run, narrowed, takes_first_stage
 from dpsub.reproduce.records import recorded_first_stage
 from dpsub.sampling.frame import Frame
 
@@ -73,7 +73,7 @@ class DistinctDraws(Experiment):
         cell of it."""
         for cell in super().cells(settings):
             staged = takes_first_stage(cell.samplers[0])
-            yield cell if staged else cell.model_copy(update={"b": None})
+            yield cell if staged else narrowed(cell, b=None)
 
     def cost(self, settings: Any) -> Cost:
         slots = settings.m + _SLOTS_OF_FIRST_STAGE * recorded_first_stage(settings.b)
