@@ -26,7 +26,7 @@ include: "rules/data.smk"
 def job_of(wildcards):
     """Return a job of the plan; an error if it is not in the plan."""
     if wildcards.part not in JOBS:
-        raise WorkflowError(f"the plan has no job {wildcards.part}; plan the sweep again")
+        refuse(f"the plan has no job {wildcards.part}; plan the sweep again")
     return JOBS[wildcards.part]
 
 

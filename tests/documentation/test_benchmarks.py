@@ -30,7 +30,8 @@ def test_the_benches_can_be_imported() -> None:
 
 def test_the_page_about_scaling_has_the_tables_of_its_benchmark() -> None:
     program = (
-        "from extrapolation import MEASURED, PAGE, Piece, extrapolated_rows, measured_rows, renewed\n"
+        "from extrapolation import MEASURED, PAGE, Piece, renewed\n"
+        "from extrapolation import extrapolated_rows, measured_rows\n"
         "pieces = {name: Piece((1, 1, 1), (2, 2, 2)) for name in MEASURED}\n"
         "tables = [rows(pieces, 0.01) for rows in (measured_rows, extrapolated_rows)]\n"
         "print(renewed(PAGE.read_text(encoding='utf-8'), tables))"

@@ -159,6 +159,51 @@ def test_snakemake_has_nothing_to_complain_of() -> None:
     assert status == 0 and "Congratulations" in output, output
 
 
+MISTAKES: dict[str, tuple[dict[str, object], str]] = {
+    "a key": ({"seeed": 3}, "unknown configuration key 'seeed'; did you mean 'seed'?"),
+    "a folder": (
+        {"artefacts": ["ages"], "data": {"folder": "nowhere"}},
+        "the data folder must be an existing folder, got 'nowhere'; correct or remove it",
+    ),
+    "a name": (
+        {"artefacts": ["meanz"]},
+        "artefacts: unknown artefact 'meanz'; did you mean 'means'?",
+    ),
+}
+"""Mistakes in a configuration and what is said of each."""
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    ["a folder", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("a key", "a name"))],
+)
+def test_a_mistake_ends_a_dry_run_in_one_sentence(mistake: str, tmp_path: Path) -> None:
+    keys, sentence = MISTAKES[mistake]
+    status, output = runs.run(tmp_path, "-n", configs=(runs.config(tmp_path / "own.yaml", **keys),))
+    lines = [
+        line for line in output.splitlines() if not line.startswith(("Using ", "Config file "))
+    ]
+    assert (status, lines) == (1, [f"error: {sentence}"])
+
+
+@pytest.mark.thorough
+def test_a_plan_is_made_again_only_for_other_sources_settings_or_packages(tmp_path: Path) -> None:
+    def plan_after(**changed: object) -> dict[str, object]:
+        """Return the plan that a dry run leaves where it has found another one."""
+        for path in folder.glob("*.json"):
+            path.write_text(json.dumps(json.loads(path.read_text()) | changed), encoding="utf-8")
+        status, output = runs.run(tmp_path, "-n", "means")
+        assert status == 0, output
+        (path,) = folder.glob("*.json")
+        return dict(json.loads(path.read_text()))
+
+    folder = tmp_path / ".snakemake/dpsub"
+    made = plan_after()
+    marked = plan_after(remark="this one", commit="an old one")
+    assert marked == made | {"remark": "this one"}
+    assert plan_after(remark="this one", versions={}) == made
+
+
 @pytest.mark.thorough
 def test_a_failed_job_is_explained_in_a_sentence(tmp_path: Path) -> None:
     only = {
@@ -239,6 +284,7 @@ def test_without_what_dpsub_needs_it_says_what_to_do(tmp_path: Path) -> None:
         "`--sdm conda`"
     ) in done.stdout
     assert f"-m pip install -e '{runs.project()}[papers]'" in done.stdout
+    assert 'File "' not in done.stdout
 
 
 @pytest.mark.thorough

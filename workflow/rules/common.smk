@@ -15,8 +15,6 @@ import sys
 import time
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
-
 # ---------------------------------------------------------------- where the files of this project are
 
 
@@ -56,14 +54,20 @@ PYTHON = sys.executable
 INSTALL = shlex.join([PYTHON, "-m", "pip", "install", "-e", f"{ROOT}[papers]"])
 # Snakemake puts the interpreter into the commands of jobs as it is, also where its path has a space
 sys.executable = shlex.quote(PYTHON)
+
+
+def refuse(sentence):
+    """Stop with one sentence; below an exception Snakemake would print lines of this file."""
+    raise SystemExit(f"error: {sentence}")
+
+
 if odd := sorted(set(str(ROOT)) & set("{}<>")):  # patterns to Snakemake
-    raise WorkflowError(
-        f"the project must lie in a folder without {odd[0]} in its path, got {ROOT}; move it"
-    )
+    refuse(f"the project must lie in a folder without {odd[0]} in its path, got {ROOT}; move it")
 # rules and package are of one revision, whatever is installed
 sys.path.insert(0, str(SOURCE))
 
 from dpsub import threads
+from dpsub.data import folders
 from dpsub.errors import DpsubError
 from dpsub.files import replace_file
 from dpsub.reproduce import yaml_files
@@ -92,7 +96,7 @@ def default_configuration():
                 try:
                     yaml_files.read(path)
                 except DpsubError as problem:
-                    raise WorkflowError(str(problem)) from None
+                    refuse(problem)
     return str(default)
 
 
@@ -109,20 +113,27 @@ def plan_file():
 def plan_of_run():
     """Return the plan, see dpsub.reproduce.planned; jobs read what the run has written."""
     kept = plan_file()
-    if kept.exists() and not workflow.is_main_process:
-        return json.loads(kept.read_text(encoding="utf-8"))
+    before = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    if before and not workflow.is_main_process:
+        return before
     try:
-        from dpsub.reproduce.planned import planned
+        from dpsub.reproduce import provenance
 
-        plan = planned(config, ROOT)
+        plan = before | provenance.of_now(ROOT)
+        # configuration and sources are in the file's name: the packages can have changed besides
+        if plan["versions"] != before.get("versions"):
+            from dpsub.reproduce.planned import planned
+
+            plan = planned(config, ROOT)
     except ModuleNotFoundError as lacking:
         if lacking.name.partition(".")[0] == "dpsub":
             raise
         return plan_from_job(kept, lacking.name)
     except DpsubError as problem:
-        raise WorkflowError(str(problem)) from None
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(kept, json.dumps(plan).encode())
+        refuse(problem)
+    if plan != before:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(kept, json.dumps(plan).encode())
     return plan
 
 
@@ -131,7 +142,7 @@ def plan_from_job(kept, lacking):
     needs."""
     deployment = workflow.deployment_settings
     if not deployment.deployment_method:
-        raise WorkflowError(
+        refuse(
             f"the packages that dpsub needs must be installed where snakemake is, got no {lacking}; "
             f"add `--sdm conda`, which makes an environment, or run: {INSTALL}"
         )
@@ -152,8 +163,17 @@ def plan_from_job(kept, lacking):
         if not kept.exists():
             said = failures(kept.with_suffix(""), 0).splitlines()
             sentences = [line.removeprefix("error: ") for line in said if line[:7] == "error: "]
-            raise WorkflowError(sentences[0] if sentences else done.stdout)
+            refuse(sentences[0] if sentences else f"no plan was made\n{done.stdout}")
     return json.loads(kept.read_text(encoding="utf-8"))
+
+
+def check_folders(folder):
+    """Refuse a folder of raw data that does not exist, before anything runs."""
+    if workflow.is_main_process:
+        try:
+            next(folders.of_user(folder), None)  # the first is the one that counts
+        except DpsubError as problem:
+            refuse(problem)
 
 
 # --------------------------------------------------- what the rules ask of the plan of the Snakefile
@@ -197,7 +217,7 @@ def part_of(name, part):
     """Return the replicates of one job, first and stop; an error if it is not in the plan."""
     parts = EXPERIMENTS[name]["parts"]
     if part not in parts:
-        raise WorkflowError(f"the plan has no part {part} of {name}; choose one of its parts")
+        refuse(f"the plan has no part {part} of {name}; choose one of its parts")
     return parts[part]
 
 
@@ -257,12 +277,6 @@ def pattern(kind, timed, role):
 
 def names(kind, timed=False):
     return one_of(of_kind(kind == "figure", timed))
-
-
-def refused(name):
-    """Stop with the sentence that says what an ambiguous name could be."""
-    # Snakemake prints a traceback below any error of an input function but this one.
-    raise SystemExit(PLAN["ambiguous"][name])
 
 
 # ----------------------------------------------------------- names, resources, and what a run says

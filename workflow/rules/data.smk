@@ -2,6 +2,10 @@
 Makes the prepared data sets that experiments read, and labelled stand-ins where there are no raw files.
 """
 
+if not all(Path(data_set["file"]).exists() for data_set in DATA.values()):
+    check_folders(DATA_CHOICES["folder"])
+
+
 for name, data_set in DATA.items():
 
     rule:

@@ -25,10 +25,10 @@ import requests
 from tqdm import tqdm
 
 from dpsub import checks
+from dpsub.data import folders
 from dpsub.data.dataset import Obtained, checksum
 from dpsub.errors import DataError
 
-ENVIRONMENT_VARIABLE = "DPSUB_DATA"
 FALLBACKS = ("synthetic", "error")
 COLUMNS = ("dataset", "file", "urls", "licence", "sha256", "bytes", "note")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -165,17 +165,8 @@ def obtain(
         for label, names in files.items()
     }
     original = next(iter(choices.values()))
-    for place, name in (
-        (os.environ.get(ENVIRONMENT_VARIABLE), ENVIRONMENT_VARIABLE),
-        (folder, "the data folder"),
-    ):
-        if not place:
-            continue
-        if not Path(place).is_dir():
-            raise DataError(
-                f"{name} must be an existing folder, got {str(place)!r}; correct or remove it"
-            )
-        given = Path(place) / dataset
+    for name, place in folders.of_user(folder):
+        given = place / dataset
         if paths := _complete(given, choices):
             return paths
         if given.is_dir():
@@ -194,7 +185,7 @@ def obtain(
         raise DataError(
             f"the files of {dataset} must be there when the fallback is 'error', got {reason}; "
             f"put them into {here}, name a folder that holds {dataset}/ in "
-            f"{ENVIRONMENT_VARIABLE}, or allow the fallback 'synthetic'"
+            f"{folders.ENVIRONMENT_VARIABLE}, or allow the fallback 'synthetic'"
         )
     return Obtained({}, "synthetic", reason=reason)
 

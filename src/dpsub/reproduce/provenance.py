@@ -178,3 +178,9 @@ def versions() -> dict[str, str]:
     through."""
     own = {"python": platform.python_version(), "dpsub": dpsub.__version__}
     return own | {name: importlib.metadata.version(name) for name in _PACKAGES}
+
+
+def of_now(folder: Path) -> dict[str, Any]:
+    """Return what is known of a run from its start on: `versions` of packages, and `commit` and
+    `date` of the working tree at `folder`."""
+    return {"versions": versions(), "commit": commit(folder), "date": date(folder)}
