@@ -236,6 +236,12 @@ def node_of(name):
     return {"slurm_extra": "--exclusive"} if runs_alone(name) else {}
 
 
+def submitted_with(paper):
+    """Return the group of jobs that a cluster gets in one submission: at smoke size those of a paper,
+    which take less time than their submission."""
+    return paper if CONFIG["size"] == "smoke" and not workflow.local_exec else None
+
+
 def records_of(names):
     """Return the record files of experiments."""
     return [path for name in names for path in EXPERIMENTS[name]["records"]]

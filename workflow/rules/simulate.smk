@@ -19,6 +19,8 @@ for name, experiment in of_stage("simulate").items():
             part=r"\d+-of-\d+",
         # before tables and figures, which are short and fill the end of a run
         priority: 1
+        group:
+            submitted_with(experiment["paper"])
         conda:
             "../envs/dpsub.yaml"
         # clock times are measured while nothing else runs
@@ -26,7 +28,7 @@ for name, experiment in of_stage("simulate").items():
         resources:
             **node_of(name),
             mem_mb=lambda wildcards, attempt: doubled(2000, attempt),
-            runtime=lambda wildcards, attempt: doubled(30, attempt),
+            runtime=lambda wildcards, attempt: doubled(MINUTES, attempt),
         params:
             **asked_of(name),
         script:

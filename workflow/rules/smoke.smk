@@ -18,11 +18,13 @@ for kind, figure in (("tables", False), ("figures", True)):
                 comparison=[artefact["files"]["comparison"] for artefact in made],
             log:
                 f"{RESULTS}/logs/build_{kind}/{paper}.log",
+            group:
+                submitted_with(paper)
             conda:
                 "../envs/dpsub.yaml"
             resources:
                 mem_mb=lambda wildcards, attempt: doubled(2000, attempt),
-                runtime=lambda wildcards, attempt: doubled(30, attempt),
+                runtime=lambda wildcards, attempt: doubled(MINUTES, attempt),
             params:
                 artefacts=identifiers,
                 settings={

@@ -20,7 +20,7 @@ rule build_table:
         "../envs/dpsub.yaml"
     resources:
         mem_mb=lambda wildcards, attempt: doubled(2000, attempt),
-        runtime=lambda wildcards, attempt: doubled(30, attempt),
+        runtime=lambda wildcards, attempt: doubled(MINUTES, attempt),
     params:
         artefacts=lambda wildcards: [wildcards.artefact],
         caption=lambda wildcards: ARTEFACTS[wildcards.artefact]["caption"],

@@ -104,6 +104,7 @@ def _printed(artefact: Artefact) -> list[str]:
 def _experiment(plan: Plan, name: str) -> dict[str, Any]:
     kind = experiments.REGISTRY.get(name)
     return {
+        "paper": kind.paper,
         "stage": kind.stage,
         "timed": kind.timed,
         "parts": {part.part: [part.first, part.stop] for part in plan.parts(name)},
