@@ -55,6 +55,33 @@ def test_the_forge_runs_every_command_of_ci() -> None:
     assert set(called(text_of(".ci/run"))) <= on_forge
 
 
+def test_the_forge_has_what_ci_installs_for_the_remaining_tests() -> None:
+    assert re.findall(r"^\.ci/install$", text_of(".ci/run"), re.M)
+    (job,) = (job for job in JOBS if "make test-rest" in steps(job))
+    assert steps(job)[-2:] == [".ci/install", "make test-rest"]
+    # only root can install and start a Slurm; runners are not root, but in a container of their own
+    assert JOBS[job]["container"]["image"].startswith("python:")
+    assert "--privileged" in JOBS[job]["container"]["options"]
+
+
+@pytest.mark.parametrize("job", sorted(JOBS))
+def test_a_job_has_an_end_and_keeps_what_it_downloads(job: str) -> None:
+    assert 0 < JOBS[job]["timeout-minutes"] <= 90
+    used = {
+        step["uses"].partition("@")[0]: step["with"]
+        for step in JOBS[job]["steps"]
+        if "with" in step
+    }
+    python, kept = used.get("actions/setup-python", {}), used.get("actions/cache", {})
+    assert python.get("cache") == "pip" or kept.get("path") == "~/.cache/pip"
+
+
+def test_the_image_starts_from_any_folder() -> None:
+    (start,) = re.findall(r"^ENTRYPOINT (.*)$", text_of("Containerfile"), re.MULTILINE)
+    (top,) = re.findall(r"^WORKDIR (.*)$", text_of("Containerfile"), re.MULTILINE)
+    assert json.loads(start)[0] == f"{top}/.venv/bin/dpsub"
+
+
 @pytest.mark.parametrize("job", sorted(JOBS))
 def test_a_job_calls_what_exists(job: str) -> None:
     assert JOBS[job]["runs-on"] == "ubuntu-latest" and steps(job)

@@ -70,7 +70,8 @@ def test_the_image_would_answer_and_run(tmp_path: Path) -> None:
     for step in steps:
         called(*shlex.split(step), folder=folder)
     (start,), (default,) = instructions("ENTRYPOINT"), instructions("CMD")
-    program = json.loads(start)
+    (top,) = instructions("WORKDIR")
+    program = [word.replace(top, str(folder)) for word in json.loads(start)]
     assert "account" in called(*program, *json.loads(default), folder=folder)
     example = re.search(r"^# +podman run --rm dpsub (.*)$", RECIPE, flags=re.MULTILINE)
     assert example is not None

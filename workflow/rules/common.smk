@@ -239,7 +239,7 @@ def node_of(name):
 def submitted_with(paper):
     """Return the group of jobs that a cluster gets in one submission: at smoke size those of a paper,
     which take less time than their submission."""
-    return paper if CONFIG["size"] == "smoke" and not workflow.local_exec else None
+    return paper if CONFIG["size"] == "smoke" else None
 
 
 def records_of(names):
