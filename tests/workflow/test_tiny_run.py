@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsub.reproduce import configuration, records
+from dpsub.reproduce import configuration, crate, records
 from dpsub.reproduce.plan import Plan
 from tests.workflow import runs
 from tests.workflow.conftest import Measured
@@ -35,11 +35,27 @@ def test_everything_asked_for_is_made(finished: Path) -> None:
     assert not list((finished / RESULTS).rglob("*.tmp"))
 
 
-def test_what_the_crate_lists_is_there(finished: Path) -> None:
+def test_the_crate_lists_what_is_there(finished: Path) -> None:
     described = json.loads((finished / RESULTS / "ro-crate-metadata.json").read_text("utf-8"))
-    files = [entity["name"] for entity in described["@graph"] if entity["@type"] == "File"]
-    assert {"comparison.csv", "tables/example/means.csv", "report/index.html"} <= set(files)
-    assert [name for name in files if not (finished / RESULTS / name).is_file()] == []
+    files = {entity["name"] for entity in described["@graph"] if entity["@type"] == "File"}
+    assert {"comparison.csv", "tables/example/means.csv", "report/numbers.html"} <= files
+    assert {"records/example_means/1-of-1.parquet", "run/verdicts.txt"} <= files
+    assert list(crate.differences(finished / RESULTS)) == []
+
+
+@pytest.mark.thorough
+def test_a_table_edited_by_hand_is_noticed_and_made_again(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    table = tmp_path / "run" / RESULTS / "tables/example/means.csv"
+    table.write_bytes(table.read_bytes().replace(b"1", b"2"))
+    status, output = runs.run(tmp_path / "run")
+    assert status == 1 and output.splitlines()[-1] == (
+        f"error: {RESULTS}/tables/example/means.csv must be as it was made, got other bytes; "
+        "delete it, and it is made again"
+    )
+    table.unlink()
+    assert runs.run(tmp_path / "run")[0] == 0
+    assert runs.compared(tmp_path / "run") == runs.compared(finished)
 
 
 def test_it_ends_with_what_was_made_and_where_to_look(measured: Measured) -> None:

@@ -70,7 +70,7 @@ from dpsub import threads
 from dpsub.data import folders
 from dpsub.errors import DpsubError
 from dpsub.files import replace_file
-from dpsub.reproduce import yaml_files
+from dpsub.reproduce import sums, yaml_files
 from dpsub.reproduce.job import failures
 
 os.environ.update(threads.ONE)  # jobs are what runs in parallel
@@ -176,6 +176,15 @@ def check_folders(folder):
             refuse(problem)
 
 
+def check_results():
+    """Refuse results that were changed by hand, which Snakemake would take for newer ones."""
+    if workflow.is_main_process:
+        try:
+            sums.check(Path(RESULTS))
+        except DpsubError as problem:
+            refuse(problem)
+
+
 # --------------------------------------------------- what the rules ask of the plan of the Snakefile
 
 
@@ -257,11 +266,23 @@ def everything():
         *records_of(EXPERIMENTS),
         rules.check_verdicts.output,
         rules.write_report.output,
+        rules.describe_results.output,
     ]
 
 
 def files_of_artefacts():
     return [path for made in ARTEFACTS.values() for path in made["files"].values()]
+
+
+def sums_of_artefacts():
+    """Return the files in which the jobs of artefacts note the sums of what they have written."""
+    if CONFIG["size"] != "smoke":
+        return [f"{RESULTS}/run/sums/{name}.json" for name in ARTEFACTS]
+    kinds = {(made["paper"], made["figure"]) for made in ARTEFACTS.values()}
+    return [
+        f"{RESULTS}/run/sums/{'figures' if figure else 'tables'}_of_{paper}.json"
+        for paper, figure in sorted(kinds)
+    ]
 
 
 def of_kind(figure, timed):

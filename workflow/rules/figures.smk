@@ -12,6 +12,7 @@ rule build_figure:
         pdf=pattern("figure", False, "pdf"),
         png=listed(pattern("figure", False, "png"), "Figures"),
         comparison=[f"{RESULTS}/comparison/{{artefact}}.csv"],
+        sums=f"{RESULTS}/run/sums/{{artefact}}.json",
     log:
         f"{RESULTS}/logs/build_figure/{{artefact}}.log",
     wildcard_constraints:
@@ -37,6 +38,7 @@ use rule build_figure as build_timing_figure with:
         pdf=pattern("figure", True, "pdf"),
         png=listed(pattern("figure", True, "png"), "Clock times"),
         comparison=[f"{RESULTS}/comparison/{{artefact}}.csv"],
+        sums=f"{RESULTS}/run/sums/{{artefact}}.json",
     log:
         f"{RESULTS}/logs/build_timing_figure/{{artefact}}.log",
     wildcard_constraints:

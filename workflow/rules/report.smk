@@ -7,7 +7,8 @@ rule collect_comparison:
     input:
         [made["files"]["comparison"] for made in ARTEFACTS.values()],
     output:
-        f"{RESULTS}/comparison.csv",
+        comparison=f"{RESULTS}/comparison.csv",
+        sums=f"{RESULTS}/run/sums/comparison.json",
     log:
         f"{RESULTS}/logs/collect_comparison.log",
     localrule: True
@@ -21,7 +22,7 @@ rule collect_comparison:
 
 rule check_verdicts:
     input:
-        comparison=rules.collect_comparison.output[0],
+        comparison=rules.collect_comparison.output.comparison,
         expected=PLAN["expected"],
     output:
         f"{RESULTS}/run/verdicts.txt",
@@ -39,12 +40,9 @@ rule check_verdicts:
 
 
 rule describe_run:
-    input:
-        [str(Path(data_set["file"]).with_suffix(".json")) for data_set in DATA.values()],
     output:
         config=f"{RESULTS}/run/config.yaml",
         environment=f"{RESULTS}/run/environment.json",
-        crate=f"{RESULTS}/ro-crate-metadata.json",
     log:
         f"{RESULTS}/logs/describe_run.log",
     localrule: True
@@ -55,17 +53,13 @@ rule describe_run:
         versions=PLAN["versions"],
         commit=PLAN["commit"],
         date=PLAN["date"],
-        files=[
-            *(str(path).removeprefix(f"{RESULTS}/") for path in files_of_artefacts()),
-            *("comparison.csv", "report/index.html", "run/config.yaml", "run/environment.json"),
-        ],
     script:
         "../scripts/describe_run.py"
 
 
 rule write_report:
     input:
-        comparison=rules.collect_comparison.output[0],
+        comparison=rules.collect_comparison.output.comparison,
         environment=rules.describe_run.output.environment,
         config=rules.describe_run.output.config,
         citation=str(ROOT / "CITATION.cff"),
@@ -76,8 +70,10 @@ rule write_report:
         artefacts=files_of_artefacts(),
         data=[str(Path(data_set["file"]).with_suffix(".json")) for data_set in DATA.values()],
     output:
-        report(f"{RESULTS}/report/index.html", caption="../report/report.rst", category="Report"),
-        [
+        index=report(
+            f"{RESULTS}/report/index.html", caption="../report/report.rst", category="Report"
+        ),
+        pages=[
             report(
                 f"{RESULTS}/report/{name}.html", caption="../report/report.rst", category="Report"
             )
@@ -86,6 +82,7 @@ rule write_report:
                 "numbers",
             )
         ],
+        sums=f"{RESULTS}/run/sums/report.json",
     log:
         f"{RESULTS}/logs/write_report.log",
     localrule: True
@@ -107,3 +104,25 @@ rule write_report:
         code=PLAN["code"]["report"],
     script:
         "../scripts/write_report.py"
+
+
+rule describe_results:
+    input:
+        sums=[
+            *sums_of_artefacts(),
+            rules.collect_comparison.output.sums,
+            rules.write_report.output.sums,
+        ],
+        records=records_of(EXPERIMENTS),
+        run=[*rules.describe_run.output, rules.check_verdicts.output[0]],
+        environment=rules.describe_run.output.environment,
+        data=[str(Path(data_set["file"]).with_suffix(".json")) for data_set in DATA.values()],
+    output:
+        f"{RESULTS}/ro-crate-metadata.json",
+    log:
+        f"{RESULTS}/logs/describe_results.log",
+    localrule: True
+    conda:
+        "../envs/dpsub.yaml"
+    script:
+        "../scripts/describe_results.py"

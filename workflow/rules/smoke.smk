@@ -16,6 +16,7 @@ for kind, figure in (("tables", False), ("figures", True)):
             output:
                 files=listed_together(identifiers),
                 comparison=[artefact["files"]["comparison"] for artefact in made],
+                sums=f"{RESULTS}/run/sums/{kind}_of_{paper}.json",
             log:
                 f"{RESULTS}/logs/build_{kind}/{paper}.log",
             group:

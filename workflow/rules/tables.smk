@@ -12,6 +12,7 @@ rule build_table:
         md=pattern("table", False, "md"),
         tex=pattern("table", False, "tex"),
         comparison=[f"{RESULTS}/comparison/{{artefact}}.csv"],
+        sums=f"{RESULTS}/run/sums/{{artefact}}.json",
     log:
         f"{RESULTS}/logs/build_table/{{artefact}}.log",
     wildcard_constraints:
@@ -37,6 +38,7 @@ use rule build_table as build_timing_table with:
         md=pattern("table", True, "md"),
         tex=pattern("table", True, "tex"),
         comparison=[f"{RESULTS}/comparison/{{artefact}}.csv"],
+        sums=f"{RESULTS}/run/sums/{{artefact}}.json",
     log:
         f"{RESULTS}/logs/build_timing_table/{{artefact}}.log",
     wildcard_constraints:

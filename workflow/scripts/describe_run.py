@@ -1,4 +1,4 @@
-"""Write the whole configuration of a run, the environment in which it runs, and its RO-Crate."""
+"""Write the whole configuration of a run, and the environment in which it runs."""
 
 import importlib.metadata
 import json
@@ -9,7 +9,6 @@ from pathlib import Path
 import yaml
 
 from dpsub.files import replace_file
-from dpsub.reproduce.crate import crate
 from dpsub.reproduce.job import logged
 
 with logged(snakemake.log[0]):
@@ -28,10 +27,4 @@ with logged(snakemake.log[0]):
     replace_file(
         Path(snakemake.output.environment),
         f"{json.dumps(environment, indent=1, ensure_ascii=False)}\n".encode(),
-    )
-    data = [json.loads(Path(path).read_text(encoding="utf-8")) for path in snakemake.input]
-    described = crate(snakemake.params.files, environment, data)
-    replace_file(
-        Path(snakemake.output.crate),
-        f"{json.dumps(described, indent=1, ensure_ascii=False)}\n".encode(),
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from dpsub.reproduce import artefacts, report, verdicts, yaml_files
+from dpsub.reproduce import artefacts, report, sums, verdicts, yaml_files
 from dpsub.reproduce.artefact import OutputDirs
 from dpsub.reproduce.job import logged
 
@@ -15,7 +15,7 @@ def json_of(path):
 
 
 with logged(snakemake.log[0]):
-    index, environment = Path(snakemake.output[0]), json_of(snakemake.input.environment)
+    index, environment = Path(snakemake.output.index), json_of(snakemake.input.environment)
     configuration = Path(snakemake.input.config)
     results = index.parents[1]
     run = report.FinishedRun(
@@ -39,3 +39,5 @@ with logged(snakemake.log[0]):
         published=snakemake.params.published,
     )
     report.write_report(index.parent, run, processes=snakemake.threads)
+    pages = map(Path, [index, *snakemake.output.pages])
+    sums.write(Path(snakemake.output.sums), pages, results)

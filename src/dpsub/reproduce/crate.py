@@ -1,16 +1,28 @@
-"""A run as an RO-Crate 1.1, for archives: the files of its results folder, the workflow that made
-them, and its data sets."""
+"""A run as an RO-Crate 1.1, for archives: the files of its results folder with their sums, the
+workflow that made them, and its data sets.
+
+python -m dpsub.reproduce.crate results     # compares a results folder with its description
+"""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
-from pathlib import PurePosixPath
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from dpsub.errors import DataError
+
 NAME = "ro-crate-metadata.json"
 VERSION = "https://w3id.org/ro/crate/1.1"
+SUM = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
+"""The one term that RO-Crate 1.1 lacks."""
+NOT_DESCRIBED = ("README.md", NAME, "logs/", "run/sums/", "run/timings/")
+"""Files and folders of results that differ from run to run, or describe the others."""
 LICENCE = "https://spdx.org/licenses/MIT"
 AUTHORS = "the dpsub authors"
 CONFIGURATION = "run/config.yaml"
@@ -28,13 +40,14 @@ FORMS = {
 
 
 def crate(
-    files: Iterable[str],
+    sums: Mapping[str, str],
     environment: Mapping[str, Any],
     data: Iterable[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Return the description of a run that made `files`, paths in its results folder, from prepared
-    data sets, as the JSON file next to each describes it."""
-    parts = [_file(path) for path in sorted(set(files))]
+    """Return the description of a run from the SHA-256 sums of the files that it made, by their
+    paths in its results folder, and its prepared data sets, as the JSON file next to each describes
+    it."""
+    parts = [_file(path, sums[path]) for path in sorted(sums)]
     sets = [_data_set(described) for described in data]
     given = [part for part in parts if part["name"] == CONFIGURATION]
     # An archive wants a day; a source without git has none of its own.
@@ -92,7 +105,35 @@ def crate(
         "about": {"@id": "./"},
     }
     graph = [descriptor, root, workflow, language, program, authors, run, licence, *sets, *parts]
-    return {"@context": f"{VERSION}/context", "@graph": graph}
+    return {"@context": [f"{VERSION}/context", SUM], "@graph": graph}
+
+
+def differences(results: Path) -> Iterator[str]:
+    """Yield a line for each file of a results folder that differs from the folder's description, is
+    missing, or is not described.
+
+    Raises
+    ------
+    DataError
+        If there is no description.
+    """
+    try:
+        graph = json.loads((results / NAME).read_text(encoding="utf-8"))["@graph"]
+        sums = {part["name"]: part["sha256"] for part in graph if part["@type"] == "File"}
+    except (OSError, ValueError, LookupError, TypeError):
+        raise DataError(
+            f"{results} must hold {NAME} of a finished run, with the sums of its files; run the "
+            "workflow, or name another folder"
+        ) from None
+    for path, written in sums.items():
+        if not (results / path).is_file():
+            yield f"missing: {path}"
+        elif hashlib.sha256((results / path).read_bytes()).hexdigest() != written:
+            yield f"changed: {path}"
+    there = sorted(path for path in results.rglob("*") if path.is_file())
+    for path in (path.relative_to(results).as_posix() for path in there):
+        if path not in sums and not path.startswith(NOT_DESCRIBED):
+            yield f"added: {path}"
 
 
 def _data_set(described: Mapping[str, Any]) -> dict[str, str]:
@@ -104,7 +145,30 @@ def _data_set(described: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _file(path: str) -> dict[str, str]:
-    described = {"@id": quote(path), "@type": "File", "name": path}
+def _file(path: str, sha256: str) -> dict[str, str]:
+    described = {"@id": quote(path), "@type": "File", "name": path, "sha256": sha256}
     form = FORMS.get(PurePosixPath(path).suffix)
     return described | ({"encodingFormat": form} if form else {})
+
+
+def main(arguments: list[str]) -> int:
+    """Compare a results folder with its description; 1 for a difference, 2 for no description."""
+    if len(arguments) != 1:
+        print("usage: python -m dpsub.reproduce.crate RESULTS", file=sys.stderr)
+        return 2
+    results = Path(arguments[0])
+    try:
+        found = list(differences(results))
+    except DataError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 2
+    if not found:
+        own = hashlib.sha256((results / NAME).read_bytes()).hexdigest()
+        found_none = f"all files of {results} are as {NAME} describes them, whose own sum is {own}"
+        print(found_none)
+    print(*found, sep="\n", end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
