@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 
 from dpsub.accounting.games.static import EpochAttack, StepAttack
 from dpsub.accounting.questions import audit as auditing
@@ -173,6 +173,9 @@ def test_intervals_are_exact(hits: int, draws: int, confidence: float) -> None:
         if hits == draws
         else binom.cdf(hits, draws, high) == pytest.approx(miss, rel=1e-6)
     )
+    # scipy.stats takes a second to import, and stays out of the commands
+    peer = binomtest(hits, draws).proportion_ci(confidence, method="exact")
+    assert (low, high) == pytest.approx((peer.low, peer.high), rel=1e-9)
 
 
 def test_blocks_do_not_matter_to_the_data_sets(monkeypatch: pytest.MonkeyPatch) -> None:

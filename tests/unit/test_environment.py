@@ -72,6 +72,21 @@ def test_the_environment_of_jobs_has_the_pins() -> None:
     }
 
 
+def test_every_package_that_is_named_is_imported() -> None:
+    """A package that only others need is theirs to name."""
+    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "workflow").rglob("*.*")]
+    sources = "\n".join(
+        path.read_text(encoding="utf-8") for path in files if path.suffix in (".py", ".smk", "")
+    )
+    imported = set(re.findall(r"^ *(?:from|import) (\w+)", sources, re.MULTILINE)) | {"snakemake"}
+    provided = importlib.metadata.packages_distributions()
+    used = {canonical(name) for module in imported for name in provided.get(module, ())}
+    facts = project()
+    named = [*facts["dependencies"], *facts["optional-dependencies"]["papers"]]
+    lacking = {canonical(re.split(r"[<>=\[ ]", item)[0]) for item in named} - used
+    assert lacking == {"snakemake-logger-plugin-rich"}  # the Makefile's `--logger rich`
+
+
 def made(folder: Path, python: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Call make in a folder with the files of the environment and with a Python that is a
     script."""

@@ -166,7 +166,10 @@ def unscaled(records: pd.DataFrame) -> pd.DataFrame:
 
 def scaled(table: pd.DataFrame) -> pd.DataFrame:
     """Divide every feature of an unscaled `table` by its maximum over all rows."""
-    return pd.concat([table[list(FEATURES)] / table[list(FEATURES)].max(), table[[TARGET]]], axis=1)
+    from sklearn.preprocessing import MaxAbsScaler  # here, as its import takes a second
+
+    scaler = MaxAbsScaler().set_output(transform="pandas")
+    return pd.concat([scaler.fit_transform(table[list(FEATURES)]), table[[TARGET]]], axis=1)
 
 
 def digest(table: pd.DataFrame) -> str:

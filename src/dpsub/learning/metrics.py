@@ -1,32 +1,8 @@
-"""Measures of linear predictors of two classes: rates of the confusion table, log loss, area under
-the curve."""
+"""Measures of linear predictors of two classes: log loss, area under the curve."""
 
 from __future__ import annotations
 
 import numpy as np
-
-
-def binary_metrics(predicted: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """Return accuracy, sensitivity, specificity, positive and negative predictive value, and F1; 0
-    / 0 is NaN. `predicted` is a boolean array, `truth` holds 0 and 1; both have shape (n,).
-    """
-    actual = truth > 0.5
-    tp = float(np.count_nonzero(predicted & actual))
-    fp = float(np.count_nonzero(predicted & ~actual))
-    fn = float(np.count_nonzero(~predicted & actual))
-    tn = len(actual) - tp - fp - fn
-
-    def ratio(part: float, whole: float) -> float:
-        return part / whole if whole else float("nan")
-
-    return {
-        "accuracy": ratio(tp + tn, len(actual)),
-        "sensitivity": ratio(tp, tp + fn),
-        "specificity": ratio(tn, tn + fp),
-        "ppv": ratio(tp, tp + fp),
-        "npv": ratio(tn, tn + fn),
-        "f1": ratio(2 * tp, 2 * tp + fp + fn),
-    }
 
 
 def log_loss(z: np.ndarray, y: np.ndarray) -> np.ndarray:

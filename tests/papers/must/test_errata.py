@@ -20,13 +20,16 @@ from dpsub.amplification import amplified_epsilon, amplify, base_epsilon, catego
 from dpsub.data import adult
 from dpsub.errors import ArgumentError
 from dpsub.learning import descent
-from dpsub.learning.metrics import binary_metrics
 from dpsub.learning.models import Linear, Logistic
 from dpsub.noise import Gaussian
 from dpsub.papers.must import algorithm1, evidence
 from dpsub.papers.must.experiments.counts import bernoulli_trials
 from dpsub.papers.must.experiments.proved import CompositionQuestion, ProvedComposition
-from dpsub.papers.must.experiments.utility import LinearRegression, design_matrix
+from dpsub.papers.must.experiments.utility import (
+    LinearRegression,
+    confusion_rates,
+    design_matrix,
+)
 from dpsub.papers.must.settings import FIVE, PRINTED_SCALE
 from dpsub.papers.must.subsets import plan_noise, subset_statistics
 from dpsub.reproduce import published
@@ -76,7 +79,7 @@ def test_e01_the_label_among_the_predictors_lifts_the_accuracy() -> None:
             divisor=None,
         )
         predicted = x[adult.N_TRAIN :] @ beta[0] > 0
-        accuracy[variant] = binary_metrics(predicted, label[adult.N_TRAIN :])["accuracy"]
+        accuracy[variant] = confusion_rates(predicted, label[adult.N_TRAIN :])["accuracy"]
     assert accuracy["stated"] < 0.80 < 0.95 < accuracy["as_done"]
 
 

@@ -23,6 +23,7 @@ from scipy.stats import norm
 
 from dpsub import sampling
 from dpsub.data import adult
+from dpsub.papers.must.experiments.utility import confusion_rates
 from dpsub.reproduce import sweep
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.sampling.frame import Frame
@@ -317,3 +318,19 @@ def test_a_utility_experiment_can_be_swept(tmp_path: Path) -> None:
     found = sweep.SweepPlan(sweep.load([path])).wanted.values()
     assert {cell.varied["m"] for cell, _ in found} == {50, 100}
     assert len({cell.settings.samplers for cell, _ in found}) > 3
+
+
+def test_rates_of_the_confusion_table_by_hand() -> None:
+    truth = np.array([1, 1, 1, 0, 0, 0, 0, 1])
+    predicted = np.array([1, 1, 0, 0, 0, 1, 0, 0], dtype=bool)
+    found = confusion_rates(predicted, truth)
+    expected = {
+        "accuracy": 5 / 8,
+        "sensitivity": 1 / 2,
+        "specificity": 3 / 4,
+        "ppv": 2 / 3,
+        "npv": 3 / 5,
+        "f1": 4 / 7,
+    }
+    assert found == pytest.approx(expected, rel=1e-15)
+    assert np.isnan(confusion_rates(np.zeros(3, dtype=bool), np.zeros(3))["ppv"])
