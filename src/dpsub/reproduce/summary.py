@@ -26,7 +26,7 @@ from dpsub.errors import DataError
 
 ROWS_AT_ONCE = 1 << 19
 AT_MOST = 512
-"""Portions, each of which has an open file for a while: systems allow about a thousand."""
+"""Largest number of portions. Each has an open file for a while: systems allow about a thousand."""
 REFERENCE = "poisson"
 LEVEL = 0.95
 _NAMES = ("pair", "cell", "data", "replicate")
