@@ -67,6 +67,15 @@ OPTIONS: dict[str, list[Choice]] = {
     "sample": plain("monday"),
     "batch_size": plain(10, 20),
     "clip": plain(0.5),
+    "poisson": FLAG,
+    "shuffle": FLAG,
+    "replacement": FLAG,
+    "shuffle_buffer": plain(20),
+    "accumulation": plain(3, 4),
+    "remainder": plain("step", "drop"),
+    "ranks": plain(2),
+    "noise_per_rank": FLAG,
+    "microbatch": plain(2),
 }
 SAMPLERS: dict[str, tuple[str, Any, int | None]] = {
     "rate": ("poisson --rate 0.02", dpsub.Poisson(0.02), None),
@@ -218,6 +227,24 @@ def recommend(asked: Asked) -> Any:
     return {"recommended": first.name, "schemes": [{"noise_multiplier": first.noise_multiplier}]}
 
 
+LOOP = (
+    "poisson shuffle replacement shuffle_buffer accumulation remainder ranks noise_per_rank "
+    "microbatch"
+)
+
+
+def loader(asked: Asked) -> Any:
+    question = asked.arguments
+    of_loop = {*LOOP.split(), "batch_size", "noise_multiplier", "epochs", "steps"}
+    loop = {name: question.pop(name) for name in of_loop & {*question}}
+    clip = question.pop("clip", None)
+    run = dpsub.from_loader(60, **loop)
+    found = run.account(**question)
+    if clip is not None:
+        return {"statement": found.statement(clip).sentence}
+    return {"one_sided": run.one_sided, **shown(found)}
+
+
 RELEASES = "noise_multiplier steps"
 TUNED = "group adjacency mechanism denominator effort quick"
 
@@ -259,6 +286,12 @@ COMMANDS = {
         "adjacency group effort",
         samples=False,
     ),
+    "loader": Command(
+        loader,
+        "batch_size noise_multiplier steps delta",
+        f"epochs epsilon adjacency effort quick width clip {LOOP}",
+        samples=False,
+    ),
     "audit": Command(
         audit,
         f"{RELEASES} epsilon draws",
@@ -289,6 +322,7 @@ ELSEWHERE = {
     "ratio": "of profiles, which dpsub.amplify takes by noise alone",
     "file": "place",
     "sampler": "place",
+    "drop_last": "of a schedule; of a loop in tests/unit/test_loader.py",
     "records": "also --n",
 }
 """Options that are no argument of a question, with the place of their tests or their kind."""
@@ -363,7 +397,13 @@ def sampler_for(kind: Command, about: str, one_of: Any) -> tuple[str, Any, int |
 
 def said(command: str, asked: Asked) -> Mapping[str, Any]:
     """Return the answer of the command line, as in its JSON."""
-    before = {"record": ["l.json"], "ledger": ["l.json"], "recommend": ["60"]}.get(command, [])
+    places = {
+        "record": ["l.json"],
+        "ledger": ["l.json"],
+        "recommend": ["60"],
+        "loader": ["--n", "60"],
+    }
+    before = places.get(command, [])
     words = [command, *before, *asked.words(), "--json"]
     if "clip" in asked.given:
         words.append("--statement")

@@ -274,6 +274,27 @@ def recommend(question: Question, rng: np.random.Generator) -> Words:
     return [*sizes, *budget(question, rng), "--adjacency", question.adjacency]
 
 
+def loader(question: Question, rng: np.random.Generator) -> Words:
+    order = str(rng.choice(["--poisson", "--shuffle", "--replacement", "--noise-per-rank"]))
+    return [
+        "--n",
+        str(question.n),
+        "--batch-size",
+        str(1 + question.n // 9),
+        "--noise-multiplier",
+        f"{question.noise_multiplier:.4g}",
+        str(rng.choice(["--epochs", "--steps"])),
+        str(1 + question.times % 5),
+        "--delta",
+        "1e-5",
+        order,
+        *sometimes(rng, "--drop-last"),
+        *sometimes(rng, "--accumulation", "2"),
+        *sometimes(rng, "--remainder", "step"),
+        *sometimes(rng, "--ranks", "2"),
+    ]
+
+
 def advise(question: Question, rng: np.random.Generator) -> Words:
     rate = str(rng.choice(["0.1", "1/3", "0.5", "1"]))
     return ["frame.csv", "--epsilon", f"{rng.uniform(0.01, 4):.3g}", "--rate", rate]
@@ -330,6 +351,7 @@ COMMANDS: dict[str, Callable[[Question, np.random.Generator], Words]] = {
         ledger,
         calibrate,
         recommend,
+        loader,
         advise,
         brdp,
         plan,

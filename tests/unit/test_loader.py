@@ -3,6 +3,9 @@ and refusals."""
 
 from __future__ import annotations
 
+import itertools
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,19 @@ import numpy as np
 import pytest
 
 import dpsub
+from dpsub import cli
+from dpsub.cli.parsing import OF_LOOPS
 
 RUN = {"noise_multiplier": 2.0, "epochs": 2}
+
+
+def loop_of(words: str) -> dict[str, Any]:
+    """Return the arguments that these words name."""
+    pairs = (word.partition("=") for word in words.split())
+    return {
+        name: (int(value) if value.isdigit() else value) if equals else True
+        for name, equals, value in pairs
+    }
 
 
 def kinds(run: dpsub.LoaderRun) -> list[tuple[object, int | None, int]]:
@@ -40,9 +54,7 @@ def kinds(run: dpsub.LoaderRun) -> list[tuple[object, int | None, int]]:
 def test_sampler_and_steps(
     n: int, batch_size: int, loop: str, expected: list[tuple[object, int, int]]
 ) -> None:
-    pairs = (word.partition("=") for word in loop.split())
-    options: dict[str, Any] = {name: int(value) if value else True for name, _, value in pairs}
-    run = dpsub.from_loader(n, batch_size, **RUN, **options)
+    run = dpsub.from_loader(n, batch_size, **RUN, **loop_of(loop))
     assert kinds(run) == expected
     assert run.steps == sum(steps for _, _, steps in expected)
     assert run.account(delta=1e-5).adjacency == run.adjacency
@@ -148,13 +160,206 @@ def test_a_picture_of_a_dropped_batch_rises() -> None:
         ("poisson ranks=2", "batch size of all ranks together"),
         ("shuffle microbatch=2", "clipped by itself"),
         ("shuffle accumulation=3", "multiple of accumulation = 3, got 4"),
-        ("shuffle ranks=3", "use 99 records"),
+        ("shuffle ranks=3", "or 99 records"),
         ("shuffle_buffer=3", "give shuffle"),
         ("ranks=4 drop_last", "an epoch must have a batch"),
+        ("accumulation=9 remainder=drop", "an epoch must have a step"),
+        ("accumulation=9 remainder=keep", "unknown remainder 'keep'; known: drop, step"),
     ],
 )
 def test_a_loop_that_no_theorem_covers_is_refused(loop: str, words: str) -> None:
-    pairs = (word.partition("=") for word in loop.split())
-    options: dict[str, Any] = {name: int(value) if value else True for name, _, value in pairs}
     with pytest.raises(dpsub.DpsubError, match=words):
-        dpsub.from_loader(100, 30, **RUN, **options)
+        dpsub.from_loader(100, 30, **RUN, **loop_of(loop))
+
+
+@pytest.mark.parametrize(
+    ("n", "loop", "plan", "steps"),
+    [
+        (100, "shuffle accumulation=3 remainder=step", dpsub.Shuffle(30), 4),
+        (100, "shuffle accumulation=3 remainder=drop", dpsub.Shuffle(30, drop_last=True), 3),
+        (100, "accumulation=3 remainder=drop", dpsub.Deterministic(30, drop_last=True), 3),
+        (103, "shuffle ranks=4 drop_last", dpsub.Shuffle(40, drop_last=True), 2),
+        # records that are left out, and a smaller step: no theorem on shuffling
+        (109, "shuffle accumulation=3 remainder=step drop_last", dpsub.Deterministic(30), 4),
+    ],
+)
+def test_batches_that_accumulation_leaves_over(
+    n: int, loop: str, plan: dpsub.Shuffle, steps: int
+) -> None:
+    run = dpsub.from_loader(n, 10, **RUN, **loop_of(loop))
+    assert kinds(run) == [(plan, n, 2 * steps)]
+    assert run.one_sided == (n == 109)
+
+
+def played(n: int, size: int, accumulation: int, ranks: int, drops: str) -> list[int]:
+    """Return the sizes of the steps of an epoch, counted in a loop as PyTorch runs it."""
+    shards = [range(rank, n - n % ranks, ranks) for rank in range(ranks)]
+    batches = [[shard[at : at + size] for at in range(0, len(shard), size)] for shard in shards]
+    steps, held, count = [], 0, 0
+    for together in zip(*batches, strict=True):
+        if "last" in drops and len(together[0]) < size:
+            continue
+        held, count = held + sum(map(len, together)), count + 1
+        if count % accumulation == 0:
+            steps.append(held)
+            held = 0
+    return steps + [held] * (held > 0 and "remainder" not in drops)
+
+
+@pytest.mark.parametrize("drops", ["", "last", "remainder", "last remainder"])
+def test_steps_are_those_of_the_loop(drops: str) -> None:
+    for n, size, accumulation, ranks in itertools.product((24, 50, 60), (3, 7), (1, 2, 3), (1, 2)):
+        sizes = played(n, size, accumulation, ranks, drops)
+        loop = {"accumulation": accumulation, "ranks": ranks, "drop_last": "last" in drops}
+        remainder = "drop" if "remainder" in drops else "step"
+        if not sizes:
+            continue
+        run = dpsub.from_loader(
+            n, size, noise_multiplier=2.0, epochs=1, **loop, remainder=remainder
+        )
+        [release] = run.releases
+        assert (release.steps, release.sampler.m) == (len(sizes), max(sizes))
+        if run.releases[0].sampler.drop_last:
+            assert len(set(sizes)) == 1 and sum(sizes) < n
+        assert (f"leaves out {n - sum(sizes)} records" in " ".join(run.notes)) == (sum(sizes) < n)
+
+
+def test_a_remedy_leads_to_an_answer() -> None:
+    """What a refusal names as the way out, taken by itself, is not refused again."""
+    refusals = 0
+    for n, size, accumulation, ranks in itertools.product((100, 103), (7, 30), (1, 3), (1, 4)):
+        loop: dict[str, Any] = {
+            "n": n,
+            "batch_size": size,
+            "shuffle": True,
+            "accumulation": accumulation,
+            "ranks": ranks,
+        }
+        tried: list[str] = []
+        while True:
+            try:
+                dpsub.from_loader(**loop, **RUN)
+                break
+            except dpsub.UnsupportedError as refused:
+                refusals += 1
+                rule = str(refused).partition(",")[0]
+                assert rule not in tried
+                tried.append(rule)
+                if found := re.search(r"or (\d+) records", str(refused)):
+                    loop["n"] = int(found[1])
+                else:
+                    loop["remainder"] = re.findall(r"remainder (\w+)", str(refused))[0]
+    assert refusals > 3
+
+
+def test_a_run_that_stops_within_an_epoch() -> None:
+    run = dpsub.from_loader(100, 30, noise_multiplier=2.0, steps=9, shuffle=True)
+    assert kinds(run) == [(dpsub.Shuffle(30), 100, 12)] and run.one_sided
+    assert any("9 steps end within an epoch of 4: accounted as 3" in note for note in run.notes)
+    whole = dpsub.from_loader(100, 30, noise_multiplier=2.0, steps=8, shuffle=True)
+    assert whole == dpsub.from_loader(100, 30, noise_multiplier=2.0, epochs=2, shuffle=True)
+    # independent steps stop anywhere
+    poisson = dpsub.from_loader(100, 30, noise_multiplier=2.0, steps=9, poisson=True)
+    assert poisson.steps == 9 and not poisson.one_sided
+    drawn = dpsub.from_loader(100, 30, noise_multiplier=2.0, steps=9, replacement=True)
+    assert kinds(drawn) == [(dpsub.Wr(30), 100, 7), (dpsub.Wr(10), 100, 2)]
+    for length in ({}, {"steps": 9, "epochs": 2}):
+        with pytest.raises(dpsub.ArgumentError, match="exactly one of epochs and steps"):
+            dpsub.from_loader(100, 30, noise_multiplier=2.0, **length)
+
+
+def named(name: str, **attributes: Any) -> Any:
+    """Return an object of a class with this name, as loaders and samplers are told by theirs."""
+    known = {"__len__": lambda self: self.length, **attributes}
+    return type(name, (), known)()
+
+
+def a_loader(sampler: Any, **other: Any) -> Any:
+    usual = {"batch_size": 30, "drop_last": False, "length": 4, "dataset": range(100)}
+    usual["batch_sampler"] = named("BatchSampler")
+    return named("DataLoader", sampler=sampler, **usual | other)
+
+
+DISTRIBUTED = {"dataset": range(100), "num_replicas": 2, "drop_last": False}
+SAMPLERS = {
+    "shuffle": named("RandomSampler", replacement=False, num_samples=100),
+    "replacement": named("RandomSampler", replacement=True, num_samples=100),
+    "": named("SequentialSampler"),
+    "shuffle ranks=2": named("DistributedSampler", shuffle=True, **DISTRIBUTED),
+    "ranks=2": named("DistributedSampler", shuffle=False, **DISTRIBUTED),
+}
+
+
+@pytest.mark.parametrize("loop", SAMPLERS)
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_a_loader_describes_itself(loop: str, drop_last: bool) -> None:
+    loader = a_loader(SAMPLERS[loop], drop_last=drop_last)
+    described = dpsub.from_loader(100, 30, **RUN, **loop_of(loop), drop_last=drop_last)
+    assert dpsub.from_loader(loader, **RUN) == described
+    accumulated = {"accumulation": 2, "remainder": "step"}
+    assert dpsub.from_loader(loader, **RUN, **accumulated) == dpsub.from_loader(
+        100, 30, **RUN, **loop_of(loop), drop_last=drop_last, **accumulated
+    )
+
+
+def test_loaders_of_opacus() -> None:
+    loader = a_loader(SAMPLERS["shuffle"])
+    assert dpsub.from_loader(loader, **RUN, poisson=True) == dpsub.from_loader(
+        100, 30, **RUN, poisson=True
+    )
+    for name, count in (
+        ("UniformWithReplacementSampler", {"num_samples": 100}),
+        ("DistributedUniformWithReplacementSampler", {"num_samples": 50, "total_size": 100}),
+    ):
+        batches = named(name, sample_rate=1 / 7, length=7, **count)
+        loader = a_loader(None, batch_size=None, batch_sampler=batches)
+        run = dpsub.from_loader(loader, **RUN)
+        assert kinds(run) == [(dpsub.Poisson(1 / 7), 100, 14)]
+
+
+@pytest.mark.parametrize(
+    ("loader", "more", "words"),
+    [
+        (a_loader(SAMPLERS["shuffle"]), {"batch_size": 30}, "a loader says batch_size itself"),
+        (a_loader(SAMPLERS["shuffle"]), {"drop_last": True}, "a loader says drop_last itself"),
+        (a_loader(named("WeightedRandomSampler")), {}, "whose records are alike"),
+        (a_loader(SAMPLERS["shuffle"], batch_size=None), {}, "a batch sampler of its own"),
+        (a_loader(SAMPLERS["shuffle"], dataset=iter(())), {}, "must be counted"),
+        (
+            a_loader(named("RandomSampler", replacement=False, num_samples=50)),
+            {},
+            "num_samples = 50; drop num_samples",
+        ),
+        ([1, 2], {}, "needs the number of records or a DataLoader, got list"),
+    ],
+)
+def test_a_loader_that_says_too_little_is_refused(
+    loader: Any, more: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(dpsub.DpsubError, match=words):
+        dpsub.from_loader(loader, **RUN, **more)
+
+
+def test_the_command_asks_the_function(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (
+        "loader --n 96 --batch-size 4 --shuffle --drop-last --accumulation 3 --ranks 4 --epochs 2 "
+        "--sigma 2 --delta 1e-5 --json"
+    )
+    assert cli.main(words.split()) == 0
+    found = json.loads(capsys.readouterr().out)
+    loop = {"accumulation": 3, "ranks": 4, "drop_last": True}
+    run = dpsub.from_loader(96, 4, **RUN, shuffle=True, **loop)
+    assert found["upper"] == run.account(delta=1e-5).upper
+    assert found["notes"] == [*run.notes] and found["steps"] == run.steps == 4
+
+
+@pytest.mark.parametrize("option", OF_LOOPS)
+def test_options_of_loops_lead_to_the_command(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert OF_LOOPS[option] in cli.parser_of("loader")._option_string_actions
+    for command in ("account", "recommend"):
+        known = cli.parser_of(command)._option_string_actions
+        if option not in known:
+            assert cli.main([command, "shuffle", option, "4"]) == cli.EXIT_ERROR
+            assert f"dpsub loader with {OF_LOOPS[option]}" in capsys.readouterr().err

@@ -56,10 +56,11 @@ class CalibratedKeywords(MechanismKeywords, total=False):
 
 
 class ReleaseKeywords(CalibratedKeywords, total=False):
-    """Keywords of the mechanism, its use and its noise: all that a sampler and a number of records
-    lack to be a `Release`."""
+    """Keywords of the mechanism, its use and its noise, under either of its names: all that a
+    sampler and a number of records lack to be a `Release`."""
 
     noise_multiplier: float | None
+    sigma: float | None
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ class Release:
         n: int | None = None,
         *,
         noise_multiplier: float | None = None,
+        sigma: float | None = None,
         steps: int | None = None,
         epochs: float | None = None,
         sample: str | None = None,
@@ -137,6 +139,7 @@ class Release:
             As `steps_of`, if an attribute is out of range, or if a release is given and described
             as well.
         """
+        noise_multiplier = one_noise(noise_multiplier, sigma)
         if isinstance(sampler, Release):
             given = {"n": n, "noise_multiplier": noise_multiplier, "steps": steps, "epochs": epochs}
             _check_described_once(sampler, **given, sample=sample, **released)
@@ -152,10 +155,12 @@ class Release:
         n: int | None = None,
         *,
         noise_multiplier: float | None = None,
+        sigma: float | None = None,
         **described: Unpack[MechanismKeywords],
     ) -> Release:
         """Make one release, or one epoch, for questions that search for their number; otherwise as
         `of`."""
+        noise_multiplier = one_noise(noise_multiplier, sigma)
         if isinstance(sampler, Release):
             _check_described_once(sampler, n=n, noise_multiplier=noise_multiplier, **described)
             return dataclasses.replace(sampler, steps=sampler.steps // sampler.times)
@@ -365,6 +370,16 @@ def _checked(sampler: Any) -> Sampler | Schedule:
 OF_OWN_MECHANISM = 1.0
 """Noise multiplier of a release with a mechanism of one's own, which has none: its pair holds all
 noise."""
+
+
+def one_noise(noise_multiplier: float | None, sigma: float | None) -> float | None:
+    """Return the noise multiplier under the name that a caller uses, as papers call it sigma;
+    ArgumentError if both are given."""
+    if noise_multiplier is not None and sigma is not None:
+        raise ArgumentError(
+            "noise_multiplier and sigma are two names of one number, got both; drop one"
+        )
+    return sigma if noise_multiplier is None else noise_multiplier
 
 
 def noise_of(mechanism: str | OwnMechanism | None, noise_multiplier: float | None) -> float:

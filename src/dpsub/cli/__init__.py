@@ -41,6 +41,7 @@ COMMANDS = {
     "amplify": "(epsilon, delta) of one release from a sample, by the amplification theorem",
     "translate": "the bound for a sampler and two adjacency relations, or why there is none",
     "account": "delta at an epsilon, or epsilon at a delta, of many releases",
+    "loader": "the same of a training loop, described by its data loader",
     "check": "whether a claimed epsilon or delta of many releases is proved, refuted by an attack, "
     "or open",
     "curve": "delta at every epsilon, the error rates of every test, and a plot of both",

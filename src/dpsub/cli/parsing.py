@@ -14,6 +14,32 @@ from typing import Any, NoReturn
 
 from dpsub.errors import ArgumentError, DataError
 
+OF_LOOPS = {
+    **{
+        option: option
+        for option in (
+            "--poisson",
+            "--shuffle",
+            "--replacement",
+            "--drop-last",
+            "--shuffle-buffer",
+            "--accumulation",
+            "--remainder",
+            "--ranks",
+            "--noise-per-rank",
+            "--microbatch",
+        )
+    },
+    **dict.fromkeys(
+        ("--accumulation-steps", "--gradient-accumulation-steps", "--accumulate-grad-batches"),
+        "--accumulation",
+    ),
+    **dict.fromkeys(("--world-size", "--num-replicas", "--workers", "--gpus"), "--ranks"),
+    **dict.fromkeys(("--microbatches", "--microbatch-size", "--num-microbatches"), "--microbatch"),
+    **dict.fromkeys(("--buffer-size",), "--shuffle-buffer"),
+}
+"""Options of training loops, and what `dpsub loader` calls them."""
+
 
 class Parser(argparse.ArgumentParser):
     """argparse with errors as `ArgumentError`, without abbreviations, with suggestions for misspelt
@@ -81,6 +107,8 @@ class Parser(argparse.ArgumentParser):
                 name = name.replace("_", "-")
             name = self.renamed.get(name, name)
             if name.startswith("--") and name != "--":
+                if name not in known and name in OF_LOOPS:
+                    raise ArgumentError(self._of_loop(name))
                 if name not in known:
                     options = [option for option in known if option.startswith("--")]
                     raise ArgumentError(f"unknown option {name!r}; {nearest(name, options)}")
@@ -92,6 +120,16 @@ class Parser(argparse.ArgumentParser):
                     )
             words.append("=".join([name, *value]))
         return super().parse_known_args(words, namespace)
+
+    def _of_loop(self, name: str) -> str:
+        """The sentence about an option of a training loop that this command does not have."""
+        meant = OF_LOOPS[name]
+        if meant in self._option_string_actions:
+            return f"unknown option {name!r}; did you mean {meant!r}?"
+        return (
+            f"{name} is about a training loop, which dpsub loader describes; ask dpsub loader with "
+            f"{meant}"
+        )
 
 
 def show(text: str, end: str = "\n") -> None:

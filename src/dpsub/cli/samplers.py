@@ -33,6 +33,7 @@ _PURPOSES = {
 
 # Options without a value.
 _FLAGS = {"drop_last"}
+_OF_LOOP = ", or describe the training loop to dpsub loader"
 
 # One option serves several samplers: its help says what is common to them.
 _HELP = {"m": "batch size (expected, for Poisson)"}
@@ -246,6 +247,7 @@ def _options(
             )
             raise ArgumentError(
                 f"{_option(name)} does not apply to {kind.name}, which takes {takes}; drop it"
+                f"{_OF_LOOP if name in _FLAGS else ''}"
             )
     return options
 

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass, replace
-from typing import Unpack
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting.questions.account import Account
+from dpsub.accounting.questions.batches import REMAINDERS, Batches, Steps
 from dpsub.accounting.questions.ledger import Ledger
 from dpsub.accounting.questions.question import WidthKeywords
-from dpsub.accounting.release import Release
+from dpsub.accounting.questions.torch_loader import batches_of
+from dpsub.accounting.questions.words import near, plural
+from dpsub.accounting.release import Release, noise_of, one_noise
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import Deterministic, Poisson, Shuffle, Wr
 
 _FIXED_SIZE = (
     "rate and divisor may depend on the number of records, so the guarantee is for data sets of "
     "one public size: zero_out, the relation whose numbers compare with those of Opacus"
+)
+_SET_EPOCH = (
+    "DistributedSampler draws a fresh order only after set_epoch, which must be called before "
+    "every epoch"
 )
 _ONE_SIDED = (
     "the lower end is trivial: the bound is for an order of the records that leaks at least as much"
@@ -71,17 +79,20 @@ class LoaderRun:
 
 
 def from_loader(
-    n: int,
-    batch_size: int,
+    n: Any,
+    batch_size: int | None = None,
     *,
-    noise_multiplier: float,
-    epochs: int,
+    noise_multiplier: float | None = None,
+    sigma: float | None = None,
+    epochs: int | None = None,
+    steps: int | None = None,
     poisson: bool = False,
     shuffle: bool = False,
     replacement: bool = False,
     drop_last: bool = False,
     shuffle_buffer: int | None = None,
     accumulation: int = 1,
+    remainder: str | None = None,
     ranks: int = 1,
     noise_per_rank: bool = False,
     microbatch: int = 1,
@@ -90,14 +101,18 @@ def from_loader(
 
     Parameters
     ----------
-    n : int
-        Number of records, `len(dataset)`.
+    n : int or DataLoader
+        Number of records, `len(dataset)`; or the loader of PyTorch or Opacus itself, which says
+        `batch_size`, `shuffle`, `replacement`, `drop_last` and `ranks`.
     batch_size : int
         Of the loader, on one rank; with `poisson` of all ranks together.
-    noise_multiplier : float
-        Standard deviation of the noise on the sum of clipped gradients, over the clipping norm C.
-    epochs : int
-        Passes of the loader.
+    noise_multiplier, sigma : float
+        One of them: standard deviation of the noise on the sum of clipped gradients, over the
+        clipping norm C.
+    epochs, steps : int
+        One of them: passes of the loader, or steps of a run that may stop within an epoch. Steps
+        of a schedule are rounded up to whole epochs, which tell at least as much of a record; the
+        lower end is then trivial.
     poisson : bool
         Poisson samples, as by Opacus' `DPDataLoader` and `make_private`; the rate is one over the
         length of the loader.
@@ -106,12 +121,15 @@ def from_loader(
     replacement : bool
         Each slot of a batch is drawn from all records (`RandomSampler(replacement=True)`).
     drop_last : bool
-        Whether the last, smaller batch is left out.
+        Whether the last, smaller batch is left out; on several ranks by `DistributedSampler`, too.
     shuffle_buffer : int, optional
         Of `tf.data.Dataset.shuffle`: with fewer places than records the order is not uniform, and
         no amplification is claimed.
     accumulation : int
         Batches whose gradients are summed for one step with one noise.
+    remainder : {"step", "drop"}, optional
+        What the loop does at the end of an epoch with fewer batches than `accumulation`: a step of
+        their own, or none. A loop that carries them into the next epoch is refused.
     ranks : int
         Processes that share each epoch (`DistributedSampler`).
     noise_per_rank : bool
@@ -139,75 +157,152 @@ def from_loader(
     >>> run.account(delta=1e-5).kind
     'exact'
     """
-    n, size = (
-        checks.integer(name, value, at_least=1)
-        for name, value in (("n", n), ("batch_size", batch_size))
-    )
-    epochs = checks.integer("epochs", epochs, at_least=1)
     parts = checks.integer("accumulation", accumulation, at_least=1)
+    if remainder is not None:
+        remainder = checks.named("remainder", remainder, REMAINDERS)
     ranks = checks.integer("ranks", ranks, at_least=1)
-    _check(poisson, shuffle, replacement, shuffle_buffer, parts, ranks, microbatch)
-    noise = checks.real("noise_multiplier", noise_multiplier, above=0)
-    if noise_per_rank:
-        noise *= math.sqrt(ranks) * (1 - 1e-15)
-    if n % ranks:
-        raise UnsupportedError(
-            f"n must be a multiple of ranks = {ranks}, got n = {n}: otherwise records are repeated "
-            f"or left out; use {n - n % ranks} records"
-        )
-    share = n // ranks
-    batches = share // size if drop_last else -(-share // size)
-    if not batches:
-        raise ArgumentError(
-            f"an epoch must have a batch, got n = {n} and batch_size = {size} on {ranks} "
-            "ranks with drop_last; take smaller batches"
-        )
-    if batches % parts:
-        raise UnsupportedError(
-            f"the batches of an epoch must be a multiple of accumulation = {parts}, got {batches}: "
-            "otherwise a step mixes two epochs; choose another batch_size or drop_last"
-        )
-    if poisson:
-        sampler = Poisson(1 / batches)
-        release = Release(sampler, n, noise, batches * epochs)
-        drawn = (
-            f"Poisson samples at rate 1/{batches}, one over the length of the loader",
-            _FIXED_SIZE,
-        )
-        return LoaderRun((release,), "zero_out", drawn)
-    whole = size * parts * ranks
-    if replacement:
-        return _with_replacement(n, whole, n if not drop_last else n - n % whole, noise, epochs)
-    left_out = n % whole if drop_last else 0
-    notes = []
-    if left_out:
-        notes.append(f"each epoch leaves out {left_out} records")
-    windowed = shuffle_buffer is not None and shuffle_buffer < n
-    cut = left_out > 0
-    if shuffle and not windowed:
-        schedule: Shuffle | Deterministic = Shuffle(min(whole, n), cut)
-        notes.append("a fresh uniform order in every epoch")
+    is_number = n is None or isinstance(n, numbers.Number | str)
+    if is_number:
+        _check_order(poisson, shuffle, replacement, shuffle_buffer)
+        if batch_size is None:
+            raise ArgumentError("batch_size is needed next to n, got none; give batch_size")
+        order = "poisson" if poisson else "replacement" if replacement else "fixed"
+        order = "shuffle" if shuffle else order
+        batches = Batches(n, batch_size, order, drop_last, ranks, drop_uneven=drop_last)
     else:
-        schedule = Deterministic(min(whole, n), cut)
-        notes.append(
-            "the order is not uniform, so no amplification is claimed"
-            if windowed
-            else "a fixed order of the records"
+        _check_said_once(
+            batch_size=batch_size,
+            shuffle=shuffle,
+            replacement=replacement,
+            drop_last=drop_last,
+            shuffle_buffer=shuffle_buffer,
+            ranks=ranks > 1,
         )
+        batches = batches_of(n, poisson=poisson)
+    _check_sums(batches, parts, microbatch)
+    given = noise_of("gaussian", one_noise(noise_multiplier, sigma))
+    noise = checks.real("noise_multiplier", given, above=0)
+    if noise_per_rank:
+        noise *= math.sqrt(batches.ranks) * (1 - 1e-15)
+    taken = batches.steps(parts, remainder)
+    if batches.order == "poisson":
+        return _poisson(batches, noise, _Length.of(epochs, steps, batches.count))
+    length = _Length.of(epochs, steps, taken.count)
+    if batches.order == "replacement":
+        return _with_replacement(taken, noise, length)
+    is_windowed = shuffle_buffer is not None and shuffle_buffer < batches.n
+    return _in_an_order(batches, taken, noise, length, is_windowed)
+
+
+@dataclass(frozen=True)
+class _Length:
+    """How long a run is: whole epochs, and the steps among them, where it stops within the last."""
+
+    epochs: int
+    steps: int
+    per_epoch: int
+
+    @classmethod
+    def of(cls, epochs: int | None, steps: int | None, per_epoch: int) -> _Length:
+        if (epochs is None) == (steps is None):
+            got = "neither" if epochs is None else "both"
+            raise ArgumentError(f"exactly one of epochs and steps is needed, got {got}; give one")
+        if steps is None:
+            epochs = checks.integer("epochs", epochs, at_least=1)
+            return cls(epochs, epochs * per_epoch, per_epoch)
+        steps = checks.integer("steps", steps, at_least=1)
+        return cls(-(-steps // per_epoch), steps, per_epoch)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the run stops within an epoch."""
+        return self.steps < self.epochs * self.per_epoch
+
+    def notes(self) -> tuple[str, ...]:
+        if not self.is_cut:
+            return ()
+        return (
+            f"{self.steps} steps end within an epoch of {self.per_epoch}: accounted as "
+            f"{plural(self.epochs, 'whole epoch')}, {self.epochs * self.per_epoch} steps, which "
+            "tell at least as much, so the lower end is trivial",
+        )
+
+
+def _poisson(batches: Batches, noise: float, length: _Length) -> LoaderRun:
+    rate = 1 / batches.count if batches.rate is None else batches.rate
+    shown = f"1/{batches.count}, one over the length of the loader"
+    if batches.rate is not None:
+        shown = f"{near(rate)}, that of Opacus' sampler"
+    release = Release(Poisson(rate), batches.n, noise, length.steps)
+    return LoaderRun((release,), "zero_out", (f"Poisson samples at rate {shown}", _FIXED_SIZE))
+
+
+def _in_an_order(
+    batches: Batches, taken: Steps, noise: float, length: _Length, is_windowed: bool
+) -> LoaderRun:
+    """Batches cut from an order of the records, drawn afresh for every epoch or not."""
+    notes = [f"each epoch leaves out {taken.left_out} records"] if taken.left_out else []
+    is_shuffled = batches.order == "shuffle" and not is_windowed
+    # Theorems are about a last step that is smaller, or about records that are left out. An epoch
+    # with both tells at most as much as its order, revealed, with all records in its steps.
+    is_stood_for = is_windowed or (is_shuffled and taken.has_both)
+    cuts = taken.left_out > 0 and not taken.has_both
+    schedule: Shuffle | Deterministic
+    if is_shuffled and not taken.has_both:
+        schedule = Shuffle(taken.size, cuts)
+        notes.append("a fresh uniform order in every epoch")
+        if batches.ranks > 1:
+            notes.append(_SET_EPOCH)
+    else:
+        schedule = Deterministic(taken.size, cuts)
+        notes.append(_WHY_FIXED[is_windowed, is_shuffled])
     release = replace(
-        Release.of(schedule, n, noise_multiplier=noise, epochs=epochs), one_sided=windowed
+        Release.of(schedule, batches.n, noise_multiplier=noise, epochs=length.epochs),
+        one_sided=is_stood_for or length.is_cut,
     )
-    return LoaderRun((release,), "zero_out", (*notes, _FIXED_SIZE, *[_ONE_SIDED] * windowed))
+    notes += [*length.notes(), _FIXED_SIZE, *[_ONE_SIDED] * is_stood_for]
+    return LoaderRun((release,), "zero_out", tuple(notes))
 
 
-def _check(
-    poisson: bool,
-    shuffle: bool,
-    replacement: bool,
-    shuffle_buffer: int | None,
-    accumulation: int,
-    ranks: int,
-    microbatch: int,
+_WHY_FIXED = {
+    (True, False): "the order is not uniform, so no amplification is claimed",
+    (False, True): "no theorem on shuffling covers epochs that leave records out and end in a "
+    "smaller step, so no amplification is claimed",
+    (False, False): "a fixed order of the records",
+}
+"""Notes, by whether the order comes from a small buffer, and whether it is shuffled."""
+
+
+def _with_replacement(taken: Steps, noise: float, length: _Length) -> LoaderRun:
+    """Batches of independent draws; the last one of an epoch may be smaller."""
+    full, rest = divmod(taken.used, taken.size)
+    # the smaller steps stand at the ends of epochs, also in a run that stops within one
+    smaller = length.steps // length.per_epoch if rest else 0
+    kinds = [(taken.size, length.steps - smaller), (rest, smaller)]
+    releases = [Release(Wr(size), taken.n, noise, steps) for size, steps in kinds if steps]
+    assert full or rest
+    return LoaderRun(
+        tuple(releases),
+        "substitute",
+        (
+            "every slot is drawn from all records",
+            "a record may be several times in a batch: proved for the replacement of a record",
+        ),
+    )
+
+
+def _check_said_once(**given: Any) -> None:
+    """Raise ArgumentError for an argument next to a loader that says it itself."""
+    for name, value in given.items():
+        if value:
+            raise ArgumentError(
+                f"a loader says {name} itself, got {name} as well; drop it, or give n and "
+                "batch_size in place of the loader"
+            )
+
+
+def _check_order(
+    poisson: bool, shuffle: bool, replacement: bool, shuffle_buffer: int | None
 ) -> None:
     kinds = [
         name
@@ -227,16 +322,21 @@ def _check(
     if shuffle_buffer is not None:
         checks.integer("shuffle_buffer", shuffle_buffer, at_least=1)
         if not shuffle:
-            raise ArgumentError("shuffle_buffer is for shuffle = True, got False; give shuffle")
-    if poisson and accumulation > 1:
+            raise ArgumentError("shuffle_buffer is for a shuffled loader; give shuffle as well")
+
+
+def _check_sums(batches: Batches, accumulation: int, microbatch: int) -> None:
+    is_poisson = batches.order == "poisson"
+    if is_poisson and accumulation > 1:
         raise UnsupportedError(
             "the sum of several Poisson samples may hold a record more than once, got accumulation "
             f"= {accumulation} with poisson; draw larger samples, with BatchMemoryManager"
         )
-    if poisson and ranks > 1:
+    if is_poisson and batches.ranks > 1:
         raise ArgumentError(
-            f"Poisson samples of several ranks are one larger sample, got ranks = {ranks}; give "
-            "the batch size of all ranks together, as Opacus' make_private takes it, and ranks = 1"
+            "Poisson samples of several ranks are one larger sample, got ranks = "
+            f"{batches.ranks}; give the batch size of all ranks together, as Opacus' make_private "
+            "takes it, and ranks = 1"
         )
     if checks.integer("microbatch", microbatch, at_least=1) > 1:
         raise UnsupportedError(
@@ -244,21 +344,3 @@ def _check(
             f"{microbatch}: a clipped mean depends on all its records; clip gradients of single "
             "records"
         )
-
-
-def _with_replacement(n: int, whole: int, slots: int, noise: float, epochs: int) -> LoaderRun:
-    """Batches of independent draws; the last one of an epoch may be smaller."""
-    full, rest = divmod(slots, whole)
-    releases = []
-    if full:
-        releases.append(Release(Wr(whole), n, noise, full * epochs))
-    if rest:
-        releases.append(Release(Wr(rest), n, noise, epochs))
-    return LoaderRun(
-        tuple(releases),
-        "substitute",
-        (
-            "every slot is drawn from all records",
-            "a record may be several times in a batch: proved for the replacement of a record",
-        ),
-    )
