@@ -141,7 +141,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name not in _HOME:
-        raise AttributeError(f"module 'dpsub' has no attribute {name!r}")
+        near = [f"; did you mean {known!r}?" for known in _HOME if known.lower() == name.lower()]
+        raise AttributeError(f"module 'dpsub' has no attribute {name!r}{''.join(near)}")
     from importlib import import_module
 
     attribute = globals()[name] = getattr(import_module(_HOME[name]), name)

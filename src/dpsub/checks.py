@@ -92,6 +92,17 @@ def real(
     return result
 
 
+def rate(name: str, value: Any) -> float:
+    """Return `value` as a probability of inclusion, from 0 to 1."""
+    result = real(name, value, at_least=0.0)
+    if result > 1:
+        raise ArgumentError(
+            f"{name} must be at most 1, got {name} = {result:g}; it is the batch size over the "
+            "number of records"
+        )
+    return result
+
+
 def finite_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarray:
     """Return `value` as a finite float array, of `ndim` dimensions if given."""
     try:
@@ -138,7 +149,29 @@ def plain_word(word: str) -> str:
     return word.strip().lower().replace("-", "_").replace(" ", "_")
 
 
+_MEANT = {
+    **dict.fromkeys(("relation", "neighboring_relation", "neighbouring_relation"), "adjacency"),
+    **dict.fromkeys(("noise", "noise_scale", "std", "stddev"), "noise_multiplier"),
+    **dict.fromkeys(("num_steps", "iterations", "compositions", "count", "num_iters"), "steps"),
+    **dict.fromkeys(("num_epochs", "max_epochs"), "epochs"),
+    **dict.fromkeys(("sample_rate", "sampling_rate", "sampling_probability", "q", "p"), "rate"),
+    **dict.fromkeys(("batch_size", "batch", "sample_size", "lot_size", "size"), "m"),
+    **dict.fromkeys(("num_records", "num_examples", "dataset_size", "records"), "n"),
+    **dict.fromkeys(("target_epsilon", "eps"), "epsilon"),
+    "target_delta": "delta",
+    **dict.fromkeys(("max_grad_norm", "clip_norm", "l2_norm_clip"), "clip"),
+    **dict.fromkeys(("timeout", "max_time"), "time_limit"),
+}
+"""Words of other libraries, and what they are called here."""
+
+
 def nearest(word: str, known: Sequence[str]) -> str:
-    """Return a hint: the known word nearest to `word`, or all of them."""
+    """Return a hint: the known word that is meant, or nearest to `word`, or all of them; as options
+    of the command line, with hyphens, where `word` is one."""
+    meant = _MEANT.get(plain_word(word.removeprefix("--")), "")
+    if word.startswith("--"):
+        meant = f"--{meant.replace('_', '-')}"
+    if meant in known:
+        return f"did you mean {meant!r}?"
     near = difflib.get_close_matches(word, known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"

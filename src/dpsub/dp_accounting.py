@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from dpsub import checks
+from dpsub.accounting.engine.work import EFFORT
 from dpsub.accounting.questions.account import Account
 from dpsub.accounting.questions.events import LittleNoiseError, steps_of
 from dpsub.accounting.questions.ledger import Ledger
+from dpsub.accounting.questions.question import WidthKeywords, check_names
 from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, UnsupportedError
 
@@ -31,6 +33,9 @@ class EventAccountant:
     neighboring_relation : NeighboringRelation of dp-accounting, optional
         By default ADD_OR_REMOVE_ONE where it is known.
 
+    effort, time_limit : float or None
+        Of each answer, as in `dpsub.account`.
+
     Examples
     --------
     >>> from dpsub.dp_accounting import EventAccountant
@@ -44,14 +49,24 @@ class EventAccountant:
     True
     """
 
-    def __init__(self, neighboring_relation: Any = None) -> None:
+    def __init__(
+        self,
+        neighboring_relation: Any = None,
+        *,
+        effort: float | None = EFFORT,
+        time_limit: float | None = None,
+    ) -> None:
         name = getattr(neighboring_relation, "name", neighboring_relation)
         if name is not None and name not in _RELATIONS:
             raise ArgumentError(
                 f"neighboring_relation must be one of {', '.join(_RELATIONS)}, got {name!r}"
             )
         self.neighboring_relation = neighboring_relation
-        self._adjacency = None if name is None else _RELATIONS[name]
+        self._asked: WidthKeywords = {
+            "adjacency": None if name is None else _RELATIONS[name],
+            "effort": effort,
+            "time_limit": time_limit,
+        }
         self._steps: dict[Release, int] = {}
         self._events: list[tuple[object, int]] = []
         self._little: LittleNoiseError | None = None
@@ -101,16 +116,20 @@ class EventAccountant:
 
     def account(self, **question: Any) -> Account:
         """Both ends, with conditions; parameters as of `dpsub.Ledger.account`."""
-        return self.releases().account(**{"adjacency": self._adjacency, **question})
+        return self.releases().account(**{**self._asked, **question})
 
-    def get_epsilon(self, target_delta: float) -> float:
-        """The proved epsilon at this delta; 0 before the first event."""
+    def get_epsilon(self, target_delta: float, **asked: Unpack[WidthKeywords]) -> float:
+        """The proved epsilon at this delta, with options as in `account`; 0 before the first
+        event."""
+        check_names(asked, WidthKeywords)
         if self._little is not None:
             return math.inf
-        return float(self.account(delta=target_delta).upper) if self._steps else 0.0
+        return float(self.account(delta=target_delta, **asked).upper) if self._steps else 0.0
 
-    def get_delta(self, target_epsilon: float) -> float:
-        """The proved delta at this epsilon; 0 before the first event."""
+    def get_delta(self, target_epsilon: float, **asked: Unpack[WidthKeywords]) -> float:
+        """The proved delta at this epsilon, with options as in `account`; 0 before the first
+        event."""
+        check_names(asked, WidthKeywords)
         if self._little is not None:
             return 1.0
-        return float(self.account(epsilon=target_epsilon).upper) if self._steps else 0.0
+        return float(self.account(epsilon=target_epsilon, **asked).upper) if self._steps else 0.0

@@ -7,20 +7,24 @@ Neither Opacus nor torch is imported before that.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, MutableMapping
 from importlib import import_module
 from itertools import groupby
 from reprlib import repr as shortened
-from typing import Any
+from typing import Any, Unpack
 
 from dpsub import checks
 from dpsub.accounting.engine.pairs import MIN_SCALE
+from dpsub.accounting.engine.work import EFFORT
 from dpsub.accounting.questions.account import Account
 from dpsub.accounting.questions.ledger import Ledger
+from dpsub.accounting.questions.question import WidthKeywords, check_names
 from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import Poisson
 
+_OF_OPACUS = ("alphas", "eps_error", "delta_error")
 NAME = "dpsub"
 """The mechanism, as Opacus calls the name of an accountant."""
 
@@ -37,6 +41,9 @@ class OpacusAccountant:
         Of the answers. Opacus divides by a batch size and samples at a rate that both depend on the
         number of records, so that a guarantee holds for data sets of one size: zero_out, whose
         numbers are those of add_remove.
+
+    effort, time_limit : float or None
+        Of each answer, as in `dpsub.account`.
 
     Attributes
     ----------
@@ -55,8 +62,15 @@ class OpacusAccountant:
     True
     """
 
-    def __init__(self, adjacency: str = "zero_out") -> None:
+    def __init__(
+        self,
+        adjacency: str = "zero_out",
+        *,
+        effort: float | None = EFFORT,
+        time_limit: float | None = None,
+    ) -> None:
         self.adjacency = adjacency
+        self.effort, self.time_limit = effort, time_limit
         self.history: list[tuple[float, float, int]] = []
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
@@ -78,20 +92,32 @@ class OpacusAccountant:
             Release(Poisson(rate), None, noise, steps) for noise, rate, steps in taken if steps
         )
 
-    def account(self, delta: float) -> Account:
-        """Both ends of epsilon at this delta, with conditions; ArgumentError before the first
+    def account(self, delta: float, **asked: Unpack[WidthKeywords]) -> Account:
+        """Both ends of epsilon at this delta, with conditions; options as those of
+        `dpsub.Ledger.account`, by default those of the accountant. ArgumentError before the first
         step."""
-        return self.ledger().account(delta=delta, adjacency=self.adjacency)
+        own = WidthKeywords(
+            adjacency=self.adjacency, effort=self.effort, time_limit=self.time_limit
+        )
+        return self.ledger().account(delta=delta, **(own | asked))
 
-    def get_epsilon(self, delta: float, **_: Any) -> float:
-        """The proved epsilon at this delta; options of Opacus' own accountants have no meaning
-        here. It is 0 before the first step, and infinite with a noise multiplier below 0.05."""
+    def get_epsilon(self, delta: float, **asked: Unpack[WidthKeywords]) -> float:
+        """The proved epsilon at this delta, with options as in `account`; those of Opacus' own
+        accountants count for nothing, and a warning names them. It is 0 before the first step, and
+        infinite with a noise multiplier below 0.05."""
+        for name in [name for name in asked if name in _OF_OPACUS]:
+            warnings.warn(
+                f"{name} is of Opacus' own accountants and counts for nothing here; drop it",
+                stacklevel=2,
+            )
+            del asked[name]  # type: ignore[misc]  # no keyword of an account
+        check_names(asked, WidthKeywords)
         taken = [entry for entry in self.history if entry[2]]
         if not taken:
             return 0.0
         if min(noise for noise, _, _ in taken) < MIN_SCALE:
             return math.inf
-        return float(self.account(delta).upper)
+        return float(self.account(delta, **asked).upper)
 
     def __len__(self) -> int:
         return sum(steps for _, _, steps in self.history)

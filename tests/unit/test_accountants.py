@@ -44,7 +44,9 @@ def test_steps_of_a_training_are_accounted() -> None:
     ledger = dpsub.Ledger().add(dpsub.Poisson(0.01), noise_multiplier=1.1, steps=50)
     ledger = ledger.add(dpsub.Poisson(0.02), noise_multiplier=2.0)
     found = ledger.account(delta=1e-5, adjacency="zero_out")
-    assert accountant.get_epsilon(1e-5) == accountant.get_epsilon(delta=1e-5, alphas=[2.0])
+    with pytest.warns(UserWarning, match="alphas is of Opacus' own accountants"):
+        of_opacus = accountant.get_epsilon(delta=1e-5, alphas=[2.0])
+    assert accountant.get_epsilon(1e-5) == of_opacus
     assert found.lower <= accountant.get_epsilon(1e-5) <= found.upper * 1.001
     assert str(accountant.account(1e-5).adjacency) == "zero_out"
 
@@ -285,3 +287,24 @@ def test_json_of_a_named_tuple_is_an_event(event: Any) -> None:
 def test_lists_that_are_no_event(event: Any, sentence: str) -> None:
     with pytest.raises(dpsub.DpsubError, match=sentence):
         dpsub.ledger_of(event)
+
+
+@pytest.mark.parametrize("kind", [opacus.OpacusAccountant, EventAccountant])
+def test_an_accountant_takes_options_of_an_account_and_names_others(kind: Any) -> None:
+    def entered(**options: Any) -> Any:
+        accountant = kind(**options)
+        if kind is opacus.OpacusAccountant:
+            accountant.step(noise_multiplier=1.0, sample_rate=0.01)
+        else:
+            accountant.compose(SAMPLED)
+        return accountant
+
+    # the ends of a mixture are wider with little work
+    rough = entered(effort=1e-4).get_epsilon(1e-5)
+    assert rough == entered().get_epsilon(1e-5, effort=1e-4)
+    assert rough == entered().account(delta=1e-5, effort=1e-4).upper
+    assert entered(time_limit=60.0).get_epsilon(1e-5) == entered().get_epsilon(1e-5)
+    with pytest.raises(TypeError, match="efort"):
+        kind(efort=2)
+    with pytest.raises(TypeError, match="did you mean 'effort'"):
+        kind().get_epsilon(1e-5, efort=2)

@@ -160,7 +160,7 @@ def test_claims_of_delta_and_of_kinds_without_attack() -> None:
     ("more", "sentence"),
     [
         ({}, r"a claim is either an epsilon \(at a delta\) or a delta \(at an epsilon\)"),
-        ({"delta": 1e-5, "claimed_epsilon": 1, "claimed_delta": 0.1}, "give one"),
+        ({"delta": 1e-5, "claimed_epsilon": 1, "claimed_delta": 0.1}, "got both; give"),
         (
             {"epsilon": 1, "claimed_epsilon": 1},
             "a claimed epsilon needs its delta, got delta = None",

@@ -6,6 +6,7 @@ import json
 import math
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import pytest
 import dpsub
 from dpsub.accounting.questions import recommend as source
 from dpsub.accounting.questions.fast_search import Needed, needed
-from dpsub.accounting.questions.recommend import Recommendation, recommend
+from dpsub.accounting.questions.recommend import Recommendation, SchemeNoise, recommend
 from dpsub.accounting.questions.search import Goal
 from dpsub.accounting.release import Release
 from dpsub.cli import main
@@ -279,3 +280,34 @@ def test_steps_are_counted_as_an_account_counts_them(
         assert main([*question.split(), "--adjacency", "substitute"]) == 0
         assert json.loads(capsys.readouterr().out)["steps"] == steps[name]
     assert steps["poisson"] == 234 and steps["shuffle"] == 238
+
+
+def test_a_picture_shows_what_is_proved_above_what_is_refuted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = {"poisson": 1.0, "wor": 1.005, "wr": 2.0, "must_ow": 3.0, "must_ww": 4.0, "k_of_t": 5.0}
+    schemes = [
+        SchemeNoise(
+            name, SCHEMES["wor"](24, 6, 1), proved, 0.9 * proved, proved, 4, 24.0, 6, 6, False
+        )
+        for name, proved in (noise | {"deterministic": 6.0, "shuffle": 7.0}).items()
+    ]
+    training = source._Training(24, 6, 1, 1, Goal(1.0, 1e-5, "zero_out"), effort=1.0)
+    found = Recommendation(tuple(schemes), (), {}, 1.0, (), _training=training)
+    looked_at = Needed(5.0, 0.5, 0.9, 1.0)
+    monkeypatch.setattr(source._Training, "noise_of", lambda *_: looked_at)
+    [axes] = found.plot(tmp_path / "r.svg").axes
+    lines = [line for line in axes.get_lines() if len(line.get_xdata())]
+    refuted, proved = lines[::2], lines[1::2]
+    # those that another one would hide are left out; shuffled batches are not
+    names = [line.get_label() for line in proved]
+    assert names == ["poisson", "wr", "must_ow", "must_ww", "shuffle"]
+    for low, high in zip(refuted, proved, strict=True):
+        assert not (low.get_ydata() > high.get_ydata()).any()
+        # neither hides the other
+        assert low.get_zorder() < high.get_zorder()
+        assert low.get_linewidth() > high.get_linewidth()
+    assert [*proved[0].get_xdata()] == [2, 3, 6, 12, 24]
+    # the better one of two proofs at the size of the question
+    assert proved[0].get_ydata()[2] == 1.0 and proved[-1].get_ydata()[2] == 5.0
+    assert (tmp_path / "r.svg").stat().st_size > 1000

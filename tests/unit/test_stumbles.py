@@ -3,9 +3,12 @@ out."""
 
 from __future__ import annotations
 
+import inspect
 import json
+import pickle
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +27,9 @@ UNDERSTOOD = {
     f"{POISSON} {NOISE} --adjacency replace_one": f"{POISSON} {NOISE} --adjacency substitute",
     f"{POISSON} {NOISE} --adjacency zero-out": f"{POISSON} {NOISE} --adjacency zero_out",
     f"{POISSON} {NOISE} --mechanism Gaussian": f"{POISSON} {NOISE} --mechanism gaussian",
+    f"check {POISSON.removeprefix('account ')} {NOISE} --epsilon 2": (
+        f"check {POISSON.removeprefix('account ')} {NOISE} --claimed-epsilon 2"
+    ),
     f"account Random-Allocation --n 20 --m 6 {NOISE} --epochs 1 --delta 1e-5": (
         f"account random_allocation --n 20 --t 4 {NOISE} --epochs 1 --delta 1e-5"
     ),
@@ -59,6 +65,17 @@ REFUSED = {
     f"record absent/l.json poisson --rate 0.1 --steps 2 {NOISE}": "make absent first",
     f"{POISSON} {NOISE} --certificate .": "a file is needed, got the folder .; name a file in it",
     "ledger absent/l.json --delta 1e-5": "name an existing file",
+    f"{POISSON} {NOISE} --clip 2": "--clip is the clipping norm of --statement",
+    f"{POISSON} {NOISE} --relation zero_out": "did you mean '--adjacency'?",
+    f"{POISSON} {NOISE} --target-delta 1e-5": "did you mean '--delta'?",
+    f"account poisson --rate 256 --steps 2 {NOISE} --delta 1e-5": "the batch size over the number",
+    f"account wor --n 99 --m 5,10 {NOISE} --steps 2 --delta 1e-5 --certificate c.json": (
+        "--certificate is the file of one answer, got several values of --m; give one"
+    ),
+    f"check poisson --rate 0.1 --steps 2 {NOISE} --epsilon 2": (
+        "got neither; give epsilon and delta"
+    ),
+    f"check poisson --rate 0.1 --steps 2 {NOISE} --claimed-epsilon 2": "give delta",
 }
 """Command lines, and the one sentence about each."""
 
@@ -101,6 +118,70 @@ def test_batch_sizes_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_sampler_is_an_object(sampler: object, way_out: str) -> None:
     with pytest.raises(ArgumentError, match=way_out):
         dpsub.account(sampler, 10, noise_multiplier=1.0, delta=1e-5)  # type: ignore[arg-type]
+
+
+MISTYPED = {
+    "Poisson(512, 50_000)": "a batch of 512 out of 50000 records has the rate 512 / 50000",
+    "Poisson(512)": "it is the batch size over the number of records",
+    "Poisson(sample_rate=0.1)": "did you mean 'rate'?",
+    "Poisson()": "write dpsub.Poisson(rate)",
+    "Wor(50_000, 512)": "n is an argument of the question: dpsub.account(dpsub.Wor(m), n)",
+    "Wor(n=100, m=10)": "got n as well; the number of records n",
+    "Wor(batch_size=10)": "did you mean 'm'?",
+    "Wor(10, m=10)": "got m twice",
+    "Shuffle(60_000, 256)": "n is an argument of the question",
+    "MustOW(5)": "takes b and m, got fewer values; write dpsub.MustOW(b, m)",
+    "RandomAllocation(steps=5)": "takes t and k, got steps",
+}
+"""Samplers as people write them, and what is said."""
+
+
+@pytest.mark.parametrize("text", MISTYPED)
+def test_a_sampler_with_other_arguments_is_refused_in_a_sentence(text: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(MISTYPED[text])):
+        eval(f"dpsub.{text}")
+
+
+def test_a_sampler_shows_its_own_arguments() -> None:
+    assert str(inspect.signature(dpsub.MustOW)) == "(b: 'int', m: 'int') -> None"
+    assert pickle.loads(pickle.dumps(dpsub.Shuffle(5))) == dpsub.Shuffle(5)
+
+
+def test_sigma_is_the_noise_multiplier() -> None:
+    noise: dict[str, Any] = {"sigma": 2.0}
+    question = {"delta": 1e-5}
+    sampler = dpsub.Poisson(0.1)
+    for ask in (
+        lambda **s: dpsub.account(sampler, **s, **question).upper,
+        lambda **s: dpsub.check(sampler, **s, **question, claimed_epsilon=1).account.upper,
+        lambda **s: dpsub.curve(sampler, **s, epsilon=[1.0], quick=True).delta.upper[0],
+        lambda **s: dpsub.select(sampler, **s, **question, runs_mean=3).upper,
+        lambda **s: dpsub.amplify(sampler, **s, epsilon=1.0).delta_amplified,
+        lambda **s: dpsub.Ledger().add(sampler, **s).account(**question).upper,
+        lambda **s: dpsub.Ledger().steps_left(sampler, **s, **question, epsilon=0.2),
+        lambda **s: dpsub.from_loader(9, 3, **s, epochs=1, poisson=True).account(**question).upper,
+        lambda **s: dpsub.audit(sampler, 9, **s, epsilon=0.1, draws=50).account.upper,
+    ):
+        assert ask(**noise) == ask(noise_multiplier=2.0)
+        with pytest.raises(ArgumentError, match="two names of one number"):
+            ask(**noise, noise_multiplier=2.0)
+
+
+def test_words_of_other_libraries_lead_to_ours() -> None:
+    question: dict[str, Any] = {"noise_multiplier": 2.0, "steps": 2}
+    for word, meant in (("relation", "adjacency"), ("target_delta", "delta"), ("eps", "epsilon")):
+        with pytest.raises(TypeError, match=f"unexpected keyword '{word}'; did you mean '{meant}'"):
+            dpsub.account(dpsub.Poisson(0.1), **question, **{word: 1})
+    with pytest.raises(AttributeError, match="did you mean 'Poisson'"):
+        dpsub.poisson  # noqa: B018
+    with pytest.raises(ArgumentError, match="quick must be True or False"):
+        dpsub.account(dpsub.Poisson(0.1), **question, delta=1e-5, quick="yes")
+
+
+def test_an_epsilon_at_a_delta_is_a_claim() -> None:
+    question: dict[str, Any] = {"noise_multiplier": 2.0, "steps": 2, "delta": 1e-5}
+    found = dpsub.check(dpsub.Poisson(0.1), **question, epsilon=1)
+    assert found == dpsub.check(dpsub.Poisson(0.1), **question, claimed_epsilon=1)
 
 
 def test_the_library_reads_the_same_words() -> None:

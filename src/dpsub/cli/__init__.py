@@ -61,6 +61,7 @@ COMMANDS = {
 EXIT_OK, EXIT_ERROR, EXIT_STOPPED = 0, 2, 130
 # Options whose values several answers in JSON repeat, as nothing else in them tells them apart.
 _COMPARED = ("m", "batch_size")
+_FILES = ("plot", "csv", "certificate")  # options that write the file of one answer
 _PATIENCE = 2.0  # seconds until progress is shown
 _GRACE = 1.5  # seconds beyond the time limit, in which most computations stop by themselves
 
@@ -142,6 +143,7 @@ def _run(command: str, words: list[str]) -> int:
         # others get one question each.
         asked_apart = _several(arguments, without=getattr(module, "TAKES_SEVERAL", ()))
         questions = list(_questions(arguments, asked_apart))
+        _check_options(arguments, asked_apart)
         answers = [_answer(module, question) for question in questions]
     if arguments.json:
         show(as_json(_rows(answers, questions, asked_apart)))
@@ -172,6 +174,23 @@ def _several(arguments: Namespace, without: Sequence[str]) -> list[str]:
         for name, value in vars(arguments).items()
         if isinstance(value, Several) and name not in without
     ]
+
+
+def _check_options(arguments: Namespace, several: Sequence[str]) -> None:
+    """Refuse options that would count for nothing, and one file for the answers of several
+    questions, of which the last would stay."""
+    # of --left, which has no statement, the command says so
+    has_statement = getattr(arguments, "left", None) is None
+    if getattr(arguments, "clip", None) is not None and has_statement and not arguments.statement:
+        raise ArgumentError(
+            "--clip is the clipping norm of --statement, got no --statement; add it, or drop --clip"
+        )
+    for name in _FILES if several else ():
+        if getattr(arguments, name, None) is not None:
+            raise ArgumentError(
+                f"--{name} is the file of one answer, got several values of "
+                f"--{several[0].replace('_', '-')}; give one"
+            )
 
 
 def _questions(arguments: Namespace, several: Sequence[str]) -> Iterator[Namespace]:

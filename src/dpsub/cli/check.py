@@ -51,16 +51,15 @@ def add_arguments(parser: Parser) -> None:
         metavar="EVENT",
         help="an event of dp-accounting in place of the releases: FILE.json or MODULE:NAME",
     )
-    claims = parser.add_mutually_exclusive_group(required=True)
-    claims.add_argument(
+    parser.add_argument(
         "--claimed-epsilon", type=number, metavar="E", help="claimed epsilon (nats), at --delta"
     )
-    claims.add_argument(
+    parser.add_argument(
         "--claimed-delta", type=number, metavar="D", help="claimed delta, at --epsilon"
     )
-    at = parser.add_mutually_exclusive_group(required=True)
-    at.add_argument("--delta", type=number, metavar="D", help="delta of a claimed epsilon")
-    at.add_argument("--epsilon", type=number, metavar="E", help="epsilon of a claimed delta (nats)")
+    parser.add_argument("--delta", type=number, metavar="D", help="delta of a claimed epsilon")
+    text = "epsilon of a claimed delta (nats); next to --delta alone, the claimed epsilon"
+    parser.add_argument("--epsilon", type=number, metavar="E", help=text)
     # For scripts: a claim that is open must not pass, and is told from a refuted one.
     status = "exit with status 0 if the claim is proved, 1 if refuted, 2 if open"
     parser.add_argument("--strict", action="store_true", help=status)

@@ -23,7 +23,7 @@ import dpsub
 from dpsub.accounting.questions.words import Line, down, near, theorem_text, up
 from dpsub.cli.answers import Answer, aligned, grouped
 from dpsub.cli.parsing import Parser, add_choice, numbers, whole_number, whole_numbers
-from dpsub.cli.releases import ADJACENCIES, add_group
+from dpsub.cli.releases import ADJACENCIES, add_group, add_plot
 from dpsub.errors import ArgumentError
 
 _HEADS = (
@@ -67,6 +67,7 @@ def add_arguments(parser: Parser) -> None:
         "add_remove",
     )
     add_group(parser)
+    add_plot(parser, "the noise of the first schemes over the batch size, which takes a minute")
     # Accounting alone, of a dozen schemes; a comparison that takes minutes would not be made before
     # a training.
     parser.add_effort(4.0)
@@ -95,6 +96,8 @@ def run(arguments: Namespace) -> Answer:
         time_limit=arguments.time_limit,
         quick=arguments.quick,
     )
+    if arguments.plot is not None:
+        recommendation.plot(arguments.plot)
     first = recommendation.schemes[0]
     arguments.steps = first.steps
     schemes = [

@@ -22,6 +22,7 @@ from dpsub import checks
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import laws
+from dpsub.sampling.calls import OfSizes
 from dpsub.sampling.frame import Frame, Sample, Samples
 from dpsub.sampling.laws import MultiplicityLaw
 
@@ -80,7 +81,7 @@ class PoissonStage(Stage):
 
     @staticmethod
     def checked(name: str, value: Any) -> float:
-        return checks.real(name, value, at_least=0.0, at_most=1.0)
+        return checks.rate(name, value)
 
     def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
         return int(j.max()), 0, int(j.max())
@@ -336,7 +337,7 @@ class Family(NamedTuple):
     solved: str  # "size" or "rate"
 
 
-class Sampler(abc.ABC):
+class Sampler(metaclass=OfSizes):
     """A randomised map from a frame to a sample. Subclasses are frozen dataclasses whose fields are
     public."""
 

@@ -20,6 +20,7 @@ from dpsub import checks
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.base import Family, Sampler, distinct_rows, uniform
+from dpsub.sampling.calls import OfSizes
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import LOG_NEGLIGIBLE, MultiplicityLaw, binomial_range, log_binomial
 
@@ -28,7 +29,7 @@ Plan = tuple[tuple[int, ...], ...]
 """Plan of an epoch: for each record the steps that contain it."""
 
 
-class Schedule(abc.ABC):
+class Schedule(metaclass=OfSizes):
     """The assignment of records to the steps of an epoch. Subclasses are frozen dataclasses whose
     fields are public."""
 
@@ -200,6 +201,16 @@ class RandomAllocation(Schedule):
         return order // self.k % n, np.bincount(places[taken], minlength=steps)
 
 
+def _check_drop_last(value: Any) -> None:
+    try:
+        checks.boolean("drop_last", value)
+    except ArgumentError as error:
+        # as in Shuffle(60000, 256)
+        raise ArgumentError(
+            f"{error}; the number of records n is an argument of the question"
+        ) from None
+
+
 @dataclass(frozen=True)
 class Shuffle(Schedule):
     """All records in a uniformly random order, drawn again for every epoch, cut into steps of
@@ -216,7 +227,7 @@ class Shuffle(Schedule):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "m", checks.integer("m", self.m, at_least=1))
-        checks.boolean("drop_last", self.drop_last)
+        _check_drop_last(self.drop_last)
 
     @classmethod
     def examples(cls) -> list[tuple[Schedule, int]]:
@@ -277,7 +288,7 @@ class Deterministic(Schedule):
     def __post_init__(self) -> None:
         if self.m is not None:
             object.__setattr__(self, "m", checks.integer("m", self.m, at_least=1))
-        checks.boolean("drop_last", self.drop_last)
+        _check_drop_last(self.drop_last)
 
     @classmethod
     def examples(cls) -> list[tuple[Schedule, int]]:
@@ -333,7 +344,7 @@ class CyclicPoisson(Schedule):
     }
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", checks.real("rate", self.rate, at_least=0, at_most=1))
+        object.__setattr__(self, "rate", checks.rate("rate", self.rate))
         object.__setattr__(self, "cycle", checks.integer("cycle", self.cycle, at_least=1))
 
     @classmethod
@@ -402,7 +413,7 @@ class TruncatedPoisson(Sampler):
     }
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", checks.real("rate", self.rate, at_least=0, at_most=1))
+        object.__setattr__(self, "rate", checks.rate("rate", self.rate))
         object.__setattr__(
             self, "max_batch", checks.integer("max_batch", self.max_batch, at_least=1)
         )

@@ -69,6 +69,7 @@ class AmplifyKeywords(TypedDict, total=False):
     """The noise of a release."""
 
     noise_multiplier: float
+    sigma: float
     mechanism: str
 
 

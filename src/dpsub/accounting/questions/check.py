@@ -92,7 +92,8 @@ def check(
         As in `account`; or a ledger, whose releases already have their `n`, `noise_multiplier`,
         `steps`, `epochs`, `mechanism` and `denominator`.
     claimed_epsilon, claimed_delta : float
-        Exactly one, epsilon in nats, >= 0, with `delta`, or a delta in [0, 1] with `epsilon`.
+        One of them: epsilon in nats, >= 0, with `delta`, or a delta in [0, 1] with `epsilon`. If
+        there is neither, `epsilon` is claimed at `delta`.
     n, noise_multiplier, steps, epochs, delta, epsilon, adjacency, mechanism, denominator, group
         As in `account`.
     width : float, optional
@@ -120,6 +121,9 @@ def check(
     >>> dpsub.check(dpsub.Wor(16), 1000, **releases, claimed_epsilon=12.0).verdict
     'proved'
     """
+    if claimed_epsilon is None and claimed_delta is None and delta is not None:
+        # (epsilon, delta) is one claim, whichever of both is the claimed one
+        claimed_epsilon, epsilon = epsilon, None
     at = {"epsilon": epsilon, "delta": delta}
     claimed = _claimed(claimed_epsilon, claimed_delta, at)
     released, asked = separated(AccountKeywords, described)
@@ -149,14 +153,13 @@ def _claimed(
     if (claimed_epsilon is None) == (claimed_delta is None):
         raise ArgumentError(
             "a claim is either an epsilon (at a delta) or a delta (at an epsilon), got "
-            f"claimed_epsilon = {claimed_epsilon}, claimed_delta = {claimed_delta}; "
-            "give one"
+            f"{'neither' if claimed_epsilon is None else 'both'}; give epsilon and delta"
         )
     claimed, needs = ("delta", "epsilon") if claimed_epsilon is None else ("epsilon", "delta")
     if at[needs] is None or at[claimed] is not None:
         raise ArgumentError(
             f"a claimed {claimed} needs its {needs}, got {needs} = {at[needs]}, "
-            f"{claimed} = {at[claimed]}"
+            f"{claimed} = {at[claimed]}; give {needs}"
         )
     if claimed_epsilon is not None:
         return checks.real("claimed_epsilon", claimed_epsilon, at_least=0)

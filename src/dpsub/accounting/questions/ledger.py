@@ -289,6 +289,7 @@ class Ledger(words.ShortText):
         n: int | None = None,
         *,
         noise_multiplier: float | None = None,
+        sigma: float | None = None,
         epsilon: float,
         delta: float,
         **described: Unpack[LargestKeywords],
@@ -300,7 +301,9 @@ class Ledger(words.ShortText):
         `record` and `account`.
         """
         released, asked = separated(LargestKeywords, described)
-        release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, **released)
+        release = Release.one_of(
+            sampler, n, noise_multiplier=noise_multiplier, sigma=sigma, **released
+        )
         question = self._followed_by([release], asked)
         target = _target(epsilon, delta)
         with question.metered():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -36,10 +36,17 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".pdf", ".svg")
 _PROVED, _ATTAINED, _BAND = "#0072B2", "#D55E00", "#56B4E9"
+_ABOVE: dict[str, Any] = {"linewidth": 1.3, "zorder": 3}
+_BELOW: dict[str, Any] = {"linewidth": 3.0, "linestyle": (0, (2, 1)), "alpha": 0.6, "zorder": 2}
+"""Lines of proved and of attained ends, of which neither hides the other."""
 _POINTS = 13  # numbers of steps, or batch sizes, of a picture
 _EFFORT = 1.0  # effort for each of them
 _FACTORS = 2.0 ** np.arange(-3, 3)
 """Batch sizes of a picture, over that of the question."""
+_WIDE = 20.0  # ratio of noise in one picture, beyond which its axis is logarithmic
+_SCHEMES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
+"""Colours of schemes that are compared."""
+MOST_SCHEMES = len(_SCHEMES)
 _MOST_ENTRIES = 24  # entries of a ledger that are drawn
 
 
@@ -180,10 +187,39 @@ def noise_figure(calibration: Calibration) -> Figure:
     unit = "batch size" if release.n is not None else "rate"
     axes.set(xlabel=f"{unit}, at equal numbers of epochs", xscale="log", ylim=(0, None))
     axes.set_ylabel(f"noise multiplier for ε = {near(calibration.target)}, δ = {_power(delta)}")
-    axes.set_xticks(sizes, [near(size) for size in sizes])
-    axes.minorticks_off()
+    _label_sizes(axes, sizes)
     axes.legend(frameon=False)
     return figure
+
+
+def schemes_figure(
+    curves: Mapping[str, Sequence[tuple[float, float, float]]], epsilon: float, delta: float
+) -> Figure:
+    """Draw the noise of several schemes over the batch size: by name, triples of a size, the noise
+    that is proved for it, and what an attack refutes (0 if none does)."""
+    figure, [axes] = _figure(1)
+    for colour, (name, points) in zip(_SCHEMES, curves.items(), strict=False):
+        sizes, proved, refuted = np.array(points).T
+        refuted = np.where(refuted > 0, refuted, math.nan)
+        axes.fill_between(sizes, refuted, proved, color=colour, alpha=0.12, linewidth=0)
+        axes.plot(sizes, refuted, color=colour, **_BELOW)
+        axes.plot(sizes, proved, color=colour, label=name, marker="o", markersize=3.5, **_ABOVE)
+    axes.plot([], [], color="0.4", label="refuted by an attack", **_BELOW)
+    axes.set(xlabel="batch size, at equal numbers of epochs", xscale="log")
+    axes.set_ylabel(f"noise multiplier for ε = {near(epsilon)}, δ = {_power(delta)}")
+    _label_sizes(axes, sorted({point[0] for points in curves.values() for point in points}))
+    noise = [proved for points in curves.values() for _, proved, _ in points]
+    if max(noise) > _WIDE * min(noise):
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0, None)
+    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=2)
+    return figure
+
+
+def _label_sizes(axes: Axes, sizes: Sequence[float]) -> None:
+    axes.set_xticks(sizes, [near(size) for size in sizes])
+    axes.xaxis.minorticks_off()
 
 
 def _resized(release: Release, factor: float) -> Release | None:
@@ -271,11 +307,12 @@ def _band(
     steps: bool = False,
 ) -> None:
     """Draw both ends, and the band between them."""
+    # where both ends meet each must be seen: a thin line on a wide one
     look: dict[str, Any] = {"marker": marker, "markersize": 4}
     if steps:
         look["drawstyle"] = "steps-post"
     axes.fill_between(
         x, lower, upper, step="post" if steps else None, color=_BAND, alpha=0.4, linewidth=0
     )
-    axes.plot(x, upper, color=_PROVED, label=names[0], **look)
-    axes.plot(x, lower, color=_ATTAINED, label=names[1], linestyle="--", **look)
+    axes.plot(x, upper, color=_PROVED, label=names[0], **look, **_ABOVE)
+    axes.plot(x, lower, color=_ATTAINED, label=names[1], **look | {"marker": ""}, **_BELOW)

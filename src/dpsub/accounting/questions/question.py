@@ -83,8 +83,9 @@ def account(
     n : int, optional
         Number of records; Poisson sampling, and schedules that do not depend on it, need none.
         Under add_remove it is that of the smaller data set; both have the same number of steps.
-    noise_multiplier : float
-        Scale of the noise on the sum over the norm bound of one record, from 0.05 to 1e9.
+    noise_multiplier, sigma : float
+        One of them: scale of the noise on the sum over the norm bound of one record, from 0.05 to
+        1e9.
     steps : int, optional
         Number of releases, by default 1; for a schedule, whole epochs.
     epochs : int, optional
@@ -206,6 +207,7 @@ class Question:
         if self.width is not None:
             object.__setattr__(self, "width", checks.real("width", self.width, above=0))
         work.effort(self.effort)
+        checks.boolean("quick", self.quick)
 
     @property
     def budget(self) -> float:

@@ -7,15 +7,16 @@ effort, and explains the ranking in words.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from dpsub import checks
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.pairs import MIN_SCALE
-from dpsub.accounting.questions import words
+from dpsub.accounting.questions import plot, words
 from dpsub.accounting.questions.fast_search import Needed, first_needed, needed, tightened
 from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.question import (
@@ -29,6 +30,9 @@ from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation, relation_named
 from dpsub.sampling import Schedule
 from dpsub.sampling.schemes import FIXED_SIZE, Plan, fresh_steps, scheme, scheme_names
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _ORDER = (
     "poisson",
@@ -46,7 +50,12 @@ _ORDER = (
 )
 """Order in which `recommend` asks for the noise of schemes: those that few use, and that take long,
 come last."""
+_SHUFFLE = "shuffle"
 _ACCURACY = 3e-3
+_DRAWN_SHARE = 0.5  # of the effort of the question, for one scheme at one batch size of a picture
+_APART = 0.01  # relative distance of lines in a picture
+_FACTORS = (0.25, 0.5, 1, 2, 4)
+"""Batch sizes of a picture, over that of the question."""
 _SHOWN = 4  # ratios of other schemes in a few words
 # of the budget, for a first look at each scheme, and of what is left, for the next one that is open
 _FIRST_SHARE, _NEXT_SHARE = 1 / 48, 2 / 3
@@ -140,6 +149,22 @@ class Recommendation(words.ShortText):
     adjacency: str = ""
     group: Group = 1
     elsewhere: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    _training: _Training | None = field(default=None, repr=False, compare=False)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw the noise of the first schemes that differ by a percent, and of shuffled batches,
+        over the batch size, and write the picture if a path is given; errors as of `Account.plot`.
+
+        Each scheme is looked at again for each size, with half of the effort of this answer, which
+        takes up to a minute by default.
+        """
+        plot.check_can_plot(path)
+        assert self._training is not None
+        goal = self._training.goal
+        figure = plot.schemes_figure(self._training.curves(self), goal.epsilon, goal.delta)
+        if path is not None:
+            plot.save(figure, path)
+        return figure
 
     def text(self) -> words.Text:
         """The answer in a few words, as `print` shows it."""
@@ -182,6 +207,71 @@ class Recommendation(words.ShortText):
         if relation is Relation.ADD_REMOVE:
             return f"{text}, as in Opacus; at fixed sizes compare with zero_out"
         return f"{text}{words.compared_with_opacus(relation, ())}"
+
+
+@dataclass(frozen=True)
+class _Training:
+    """The question of a recommendation."""
+
+    n: int
+    m: int
+    epochs: int
+    group: Group
+    goal: Goal
+    effort: float
+
+    def release(self, name: str) -> Release | str:
+        """Return the training with a scheme, or the reason why there is none."""
+        try:
+            plan, steps = scheme(name, self.n, self.m, self.epochs)
+        except (ArgumentError, UnsupportedError) as error:
+            return str(error)
+        if not isinstance(plan, Schedule):
+            # a schedule rounds each epoch up to whole batches, fresh samples all of them once
+            steps = fresh_steps(self.m / self.n, self.epochs)
+        return Release(plan, self.n, 1.0, steps, group=self.group)
+
+    def curves(self, answer: Recommendation) -> dict[str, list[tuple[float, float, float]]]:
+        """Return batch sizes with the noise that is proved and refuted for them, by scheme."""
+        known = {each.name: each for each in answer.schemes}
+        drawn = _apart(answer.schemes)[: plot.MOST_SCHEMES]
+        if _SHUFFLE in known and _SHUFFLE not in drawn:
+            drawn[plot.MOST_SCHEMES - 1 :] = [_SHUFFLE]
+        curves: dict[str, list[tuple[float, float, float]]] = {name: [] for name in drawn}
+        for factor in _FACTORS:
+            resized = replace(self, m=round(factor * self.m))
+            for name in drawn if 0 < resized.m <= self.n else []:
+                found = [noise] if (noise := resized.noise_of(name)) else []
+                if factor == 1:
+                    found.append(Needed(known[name].noise_multiplier, known[name].refuted, 0, 0))
+                if found:
+                    least = min(noise.noise_multiplier for noise in found)
+                    most = max(noise.necessary for noise in found)
+                    curves[name].append((resized.m, least, most))
+        return curves
+
+    def noise_of(self, name: str) -> Needed | None:
+        """Return the noise of one scheme after a look at it; None if nothing is proved."""
+        release = self.release(name)
+        if isinstance(release, str):
+            return None
+        with (
+            work.metered(_DRAWN_SHARE * self.effort),
+            suppress(ArgumentError, UnsupportedError, NumericalError),
+        ):
+            return _looked_at(release, Proof.of([release], self.goal.adjacency), self.goal).noise
+        return None
+
+
+def _apart(schemes: Sequence[SchemeNoise]) -> list[str]:
+    """Return the schemes, the least noise first, without those whose lines would hide others."""
+    names: list[str] = []
+    last = 0.0
+    for each in sorted(schemes, key=lambda each: each.noise_multiplier):
+        if each.noise_multiplier > (1 + _APART) * last:
+            names.append(each.name)
+            last = each.noise_multiplier
+    return names
 
 
 def recommend(
@@ -248,7 +338,8 @@ def recommend(
     epochs = checks.integer("epochs", epochs, at_least=1)
     goal = Goal(epsilon, delta, adjacency, _ACCURACY)
     with question.metered():
-        trainings = dict(_releases(n, m, epochs, group))
+        training = _Training(n, m, epochs, group, goal, question.budget)
+        trainings = {name: training.release(name) for name in _names()}
         proved, left_out = _first_bounds(trainings, goal)
         if not proved:
             raise UnsupportedError(
@@ -281,22 +372,13 @@ def recommend(
         str(adjacency),
         group,
         elsewhere,
+        training,
     )
 
 
-def _releases(n: int, m: int, epochs: int, group: Group) -> Iterator[tuple[str, Release | str]]:
-    """Return the training with each scheme, or the reason why there is none."""
-    others = (name for name in scheme_names() if name not in _ORDER)
-    for name in (*_ORDER, *others):
-        try:
-            plan, steps = scheme(name, n, m, epochs)
-        except (ArgumentError, UnsupportedError) as error:
-            yield name, str(error)
-            continue
-        if not isinstance(plan, Schedule):
-            # a schedule rounds each epoch up to whole batches, fresh samples all of them once
-            steps = fresh_steps(m / n, epochs)
-        yield name, Release(plan, n, 1.0, steps, group=group)
+def _names() -> tuple[str, ...]:
+    """Return the names of all schemes, in the order in which their noise is asked for."""
+    return *_ORDER, *(name for name in scheme_names() if name not in _ORDER)
 
 
 def _first_bounds(

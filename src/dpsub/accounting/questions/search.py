@@ -265,6 +265,7 @@ def largest_steps(
     n: int | None = None,
     *,
     noise_multiplier: float | None = None,
+    sigma: float | None = None,
     epsilon: float,
     delta: float,
     accuracy: float = _ACCURACY,
@@ -288,7 +289,7 @@ def largest_steps(
         As `dpsub.calibrate`; UnsupportedError if a single release exceeds the target.
     """
     released, asked = separated(LargestKeywords, described)
-    release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, **released)
+    release = Release.one_of(sampler, n, noise_multiplier=noise_multiplier, sigma=sigma, **released)
     question = Question.about([release], **asked)
     goal = Goal(epsilon, delta, question.adjacency, accuracy)
     with question.metered():
