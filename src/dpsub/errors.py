@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 
+def how_to_install(extra: str) -> str:
+    """The command that installs an optional part: of a clone, or of a package from an index."""
+    return f"pip install '.[{extra}]' in a clone, or 'dpsub[{extra}]' from an index"
+
+
 class DpsubError(Exception):
     """Base class of all errors that dpsub raises."""
 

@@ -71,7 +71,7 @@ def test_a_command_that_needs_more_says_how_to_get_it(folder: Path) -> None:
     (folder / "sweep.yaml").write_text("seed: 1\n", encoding="utf-8")
     done = called(folder, sys.executable, "-c", ALONE, "plan", "sweep.yaml")
     assert done.returncode == 2
-    assert "is not installed; pip install 'dpsub[papers]'" in done.stderr
+    assert "is not installed; pip install '.[papers]' in a clone" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

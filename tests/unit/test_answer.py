@@ -319,6 +319,6 @@ def test_a_picture_that_cannot_be_drawn_is_refused_before_anything_is_computed(
     assert "a picture must end in .png, .pdf or .svg" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main([*command.split(), str(tmp_path / "a.png")]) == 2
-    assert "pip install 'dpsub[plot]'" in capsys.readouterr().err
+    assert "pip install '.[plot]' in a clone, or 'dpsub[plot]'" in capsys.readouterr().err
     with pytest.raises(dpsub.UnsupportedError, match="a picture needs matplotlib"):
         plot.check_can_plot()

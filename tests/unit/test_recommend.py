@@ -288,7 +288,7 @@ def test_a_picture_shows_what_is_proved_above_what_is_refuted(
     noise = {"poisson": 1.0, "wor": 1.005, "wr": 2.0, "must_ow": 3.0, "must_ww": 4.0, "k_of_t": 5.0}
     schemes = [
         SchemeNoise(
-            name, SCHEMES["wor"](24, 6, 1), proved, 0.9 * proved, proved, 4, 24.0, 6, 6, False
+            name, SCHEMES["wor"](24, 6, 1), proved, 0.5 * proved, proved, 4, 24.0, 6, 6, False
         )
         for name, proved in (noise | {"deterministic": 6.0, "shuffle": 7.0}).items()
     ]

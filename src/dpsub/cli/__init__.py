@@ -34,7 +34,7 @@ from dpsub import __version__
 from dpsub.cli import own_files
 from dpsub.cli.answers import Answer, as_json
 from dpsub.cli.parsing import Parser, Several, nearest, show
-from dpsub.errors import ArgumentError, DataError, DpsubError, NumericalError
+from dpsub.errors import ArgumentError, DataError, DpsubError, NumericalError, how_to_install
 
 COMMANDS = {
     "law": "how often one record occurs in a sample",
@@ -259,7 +259,7 @@ def _complaint(error: BaseException) -> tuple[str, str]:
     # A missing module of dpsub itself is a fault of ours and stays "unexpected".
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("dpsub"):
         return "missing", (
-            f"this needs {error.name}, which is not installed; pip install 'dpsub[papers]'"
+            f"this needs {error.name}, which is not installed; {how_to_install('papers')}"
         )
     if isinstance(error, OSError) and error.filename is not None:
         return "data", (

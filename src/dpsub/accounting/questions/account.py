@@ -158,7 +158,7 @@ class Account(ShortText):
         Raises
         ------
         UnsupportedError
-            Without matplotlib; pip install 'dpsub[plot]'.
+            Without matplotlib; the message says how to install it.
         ArgumentError
             If the answer has several values, or guarantees nothing; or for a path that does not
             end in .png, .pdf or .svg.

@@ -26,7 +26,7 @@ from dpsub.accounting.questions.question import Question
 from dpsub.accounting.questions.search import Calibration, Goal, least_noise
 from dpsub.accounting.questions.words import near
 from dpsub.accounting.release import Release
-from dpsub.errors import ArgumentError, DataError, NumericalError, UnsupportedError
+from dpsub.errors import ArgumentError, DataError, NumericalError, UnsupportedError, how_to_install
 from dpsub.sampling import Schedule
 from dpsub.sampling.schemes import fresh_steps
 
@@ -58,7 +58,7 @@ def check_can_plot(path: str | Path | None = None) -> None:
         known = False
     if not known:
         raise UnsupportedError(
-            "a picture needs matplotlib, which is not installed; pip install 'dpsub[plot]'"
+            f"a picture needs matplotlib, which is not installed; {how_to_install('plot')}"
         )
     if path is not None and Path(path).suffix not in FORMATS:
         raise ArgumentError(f"a picture must end in .png, .pdf or .svg, got {str(path)!r}")
