@@ -156,7 +156,9 @@ _MEANT = {
     **dict.fromkeys(("num_epochs", "max_epochs"), "epochs"),
     **dict.fromkeys(("sample_rate", "sampling_rate", "sampling_probability", "q", "p"), "rate"),
     **dict.fromkeys(("batch_size", "batch", "sample_size", "lot_size", "size"), "m"),
-    **dict.fromkeys(("num_records", "num_examples", "dataset_size", "records"), "n"),
+    **dict.fromkeys(
+        ("num_records", "n_records", "num_examples", "num_samples", "dataset_size", "records"), "n"
+    ),
     **dict.fromkeys(("target_epsilon", "eps"), "epsilon"),
     "target_delta": "delta",
     **dict.fromkeys(("max_grad_norm", "clip_norm", "l2_norm_clip"), "clip"),

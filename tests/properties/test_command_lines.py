@@ -445,7 +445,17 @@ def judge(said: Said, words: Words, limit: float | None) -> None:
     if said.status == 2:
         assert re.fullmatch(r"[^\n]{10,}\n", sentence), f"not one sentence: {sentence!r}"
         assert "unexpected" not in sentence and "report" not in sentence, sentence
+    check_spelling(said, words[0])
     assert "Traceback" not in said.out + sentence and "Warning" not in said.out + sentence, sentence
+
+
+def check_spelling(said: Said, command: str) -> None:
+    """Raise AssertionError where a sentence or a note names an argument as Python has it."""
+    notes = re.findall(r"^  note .*(?:\n {8,}.*)*", said.out, flags=re.MULTILINE)
+    told = " ".join([said.error, *notes])
+    for action in cli.parser_of(command)._actions if command in cli.COMMANDS else ():
+        if "_" in action.dest:
+            assert not re.search(rf"(?<![\w'-]){action.dest}(?!\w)", told), told
 
 
 def refused(constant: str) -> None:
@@ -509,7 +519,7 @@ def not_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def two_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "_complaint", lambda error: ("argument", f"{error}\nand so on"))
+    monkeypatch.setattr(cli, "_complaint", lambda error, _: ("argument", f"{error}\nand so on"))
 
 
 def another_status(monkeypatch: pytest.MonkeyPatch) -> None:

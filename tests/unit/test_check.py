@@ -416,7 +416,7 @@ def test_events_come_from_files_and_modules(
     for words, sentence in (
         ("--event none.json", "cannot be read (No such file"),
         ("--event broken.json", "must be JSON of an event"),
-        ("--event twice.json", "got 'noise-multiplier' again at line 3; keep the right one"),
+        ("--event twice.json", "got 'noise_multiplier' again at line 3; keep the right one"),
         ("--event plan", "must be FILE.json or MODULE:NAME"),
         ("--event not_there:X", "cannot be imported"),
         ("--event my_plan:NOTHING", "my_plan has no NOTHING"),

@@ -267,7 +267,7 @@ REFUSALS: list[tuple[str, str]] = [  # more of them are in golden/commands.json
     (f"account shuffle --n 9 --m 10 {RELEASES} --delta .1", "m must be at most n = 9"),
     (
         "account shuffle --n 9 --m 2 --sigma 1 --steps 8 --delta .1",
-        "whole epochs of 5, got 8; give epochs",
+        "whole epochs of 5, got 8; give --epochs",
     ),
     (
         "account shuffle --n 9 --m 2 --sigma 1 --epochs 1.5 --delta .1",
@@ -287,7 +287,7 @@ REFUSALS: list[tuple[str, str]] = [  # more of them are in golden/commands.json
     (f"account truncated_poisson --n 9 --rate .1 {RELEASES} --delta .1", "got no --max-batch"),
     (
         f"account truncated_poisson --n 9 --rate .1 --max-batch 0 {RELEASES} --delta .1",
-        "max_batch must be at least 1",
+        "--max-batch must be at least 1",
     ),
     (
         "account deterministic --sigma 1 --epochs 2 --variant paper --delta .1",

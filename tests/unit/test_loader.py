@@ -248,7 +248,7 @@ def test_a_remedy_leads_to_an_answer() -> None:
                 if found := re.search(r"or (\d+) records", str(refused)):
                     loop["n"] = int(found[1])
                 else:
-                    loop["remainder"] = re.findall(r"remainder (\w+)", str(refused))[0]
+                    loop["remainder"] = re.findall(r"give remainder, (\w+)", str(refused))[0]
     assert refusals > 3
 
 

@@ -3,6 +3,7 @@ out."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import pickle
@@ -54,7 +55,7 @@ REFUSED = {
         "steps must be at most 1000000000, beyond which"
     ),
     f"account shuffle --n 60000 --m 256 --steps 234 --delta 1e-5 {NOISE}": (
-        "drop_last if the last, smaller batch is left out"
+        "--drop-last if the last, smaller batch is left out"
     ),
     f"account random_allocation --n 20 --m 6 --t 4 --epochs 1 --delta 1e-5 {NOISE}": (
         "--t of random_allocation follows from --n and --m, got both; drop one"
@@ -65,6 +66,9 @@ REFUSED = {
     f"record absent/l.json poisson --rate 0.1 --steps 2 {NOISE}": "make absent first",
     f"{POISSON} {NOISE} --certificate .": "a file is needed, got the folder .; name a file in it",
     "ledger absent/l.json --delta 1e-5": "name an existing file",
+    f"{POISSON} {NOISE} --noise laplace": "did you mean '--mechanism'?",
+    f"{POISSON} --noise 2": "did you mean '--noise-multiplier'?",
+    f"{POISSON} --sigma 0.01": "--noise-multiplier must be at least 0.05",
     f"{POISSON} {NOISE} --clip 2": "--clip is the clipping norm of --statement",
     f"{POISSON} {NOISE} --relation zero_out": "did you mean '--adjacency'?",
     f"{POISSON} {NOISE} --target-delta 1e-5": "did you mean '--delta'?",
@@ -73,9 +77,9 @@ REFUSED = {
         "--certificate is the file of one answer, got several values of --m; give one"
     ),
     f"check poisson --rate 0.1 --steps 2 {NOISE} --epsilon 2": (
-        "got neither; give epsilon and delta"
+        "got neither; give --epsilon and --delta"
     ),
-    f"check poisson --rate 0.1 --steps 2 {NOISE} --claimed-epsilon 2": "give delta",
+    f"check poisson --rate 0.1 --steps 2 {NOISE} --claimed-epsilon 2": "give --delta",
 }
 """Command lines, and the one sentence about each."""
 
@@ -303,6 +307,36 @@ def test_the_relation_of_a_shuffle_that_compares_with_opacus(
     assert words in _answer(capsys, f"{line} --adjacency {adjacency}")
     if adjacency == "substitute":
         assert words in _answer(capsys, line)
+
+
+def test_notes_name_options_on_the_line_and_arguments_in_python(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    line = f"account wr --n 500 --m 5 --steps 300 {NOISE} --delta 1e-5"
+    question: dict[str, Any] = {"noise_multiplier": 2.0, "steps": 300, "delta": 1e-5}
+    for options, said, asked in (
+        ("--effort 0.001", "raise --effort", {"effort": 1e-3}),
+        ("--effort none --time-limit 1e-3", "drop --time-limit", {"time_limit": 1e-3}),
+    ):
+        assert said in " ".join(_answer(capsys, f"{line} {options}").split())
+        told = " ".join(str(dpsub.account(dpsub.Wr(5), 500, **question, **asked)).split())
+        assert said.replace("--", "").replace("-", "_") in told
+
+
+def test_the_library_names_no_options() -> None:
+    """Its messages name arguments, which the command line writes as options."""
+    found = []
+    for path in sorted((ROOT / "src" / "dpsub").rglob("*.py")):
+        if {"cli", "papers", "reproduce"} & {*path.parts}:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                is_message = id(node) not in documented
+                if is_message and re.search(r"(^|[\s'\"(])--[a-z]{2}", node.value):
+                    found.append((path.name, node.value))
+    assert not found
 
 
 def test_the_readme_installs_before_it_asks() -> None:

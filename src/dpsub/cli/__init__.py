@@ -32,7 +32,7 @@ from typing import Any, TextIO
 
 from dpsub import __version__
 from dpsub.cli import own_files
-from dpsub.cli.answers import Answer, as_json
+from dpsub.cli.answers import Answer, as_json, on_the_line
 from dpsub.cli.parsing import Parser, Several, nearest, show
 from dpsub.errors import ArgumentError, DataError, DpsubError, NumericalError, how_to_install
 
@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_OK
     # A user of the command line sees one sentence, never a traceback.
     except (Exception, KeyboardInterrupt) as error:
-        kind, sentence = _complaint(error)
+        kind, sentence = _complaint(error, command)
         _report(kind, sentence, command, as_values="--json" in words)
         return EXIT_STOPPED if kind == "stopped" else EXIT_ERROR
 
@@ -148,7 +148,8 @@ def _run(command: str, words: list[str]) -> int:
     if arguments.json:
         show(as_json(_rows(answers, questions, asked_apart)))
     else:
-        show("\n\n".join(answer.text(arguments.explain) for answer in answers))
+        options = _options(command)
+        show("\n\n".join(answer.spelt(options).text(arguments.explain) for answer in answers))
     # With --strict the worst verdict of several questions decides.
     return max(answer.status for answer in answers)
 
@@ -165,6 +166,13 @@ def parser_of(command: str) -> Parser:
     )
     parser.add_argument("--json", action="store_true", help="one line of JSON instead of text")
     return parser
+
+
+def _options(command: str) -> set[str]:
+    """The names of a command's options, as Python has them."""
+    if not command:
+        return set()
+    return {action.dest for action in parser_of(command)._actions if action.option_strings}
 
 
 def _several(arguments: Namespace, without: Sequence[str]) -> list[str]:
@@ -241,11 +249,11 @@ def _without_command(words: list[str]) -> int:
     return EXIT_OK
 
 
-def _complaint(error: BaseException) -> tuple[str, str]:
+def _complaint(error: BaseException, command: str) -> tuple[str, str]:
     """The kind of an error, and the sentence that reports it."""
     if isinstance(error, DpsubError):
-        # The option is spelt with a hyphen, and numbers of hundreds of digits are shortened.
-        sentence = re.sub(r"\bnoise_multiplier\b", "noise-multiplier", str(error))
+        # Arguments are spelt as options, and numbers of hundreds of digits are shortened.
+        sentence = on_the_line(str(error), _options(command))
         sentence = re.sub(r"(\d{20})\d{20,}", r"\1...", sentence)
         # A word of the command may contain a line break; the sentence must stay one line.
         sentence = "".join(

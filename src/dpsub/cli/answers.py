@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -58,10 +59,42 @@ class Answer:
         note = ("note", "; ".join([*notes, *remarks]))
         return replace(self, lines=[*lines, note], explained=explained)
 
+    def spelt(self, options: Collection[str]) -> Answer:
+        """The answer whose remarks name the options of a command."""
+
+        def of(lines: Sequence[Line]) -> list[Line]:
+            return [
+                (name, on_the_line(value, options))
+                if name in _SAID and isinstance(value, str)
+                else (name, value)
+                for name, value in lines
+            ]
+
+        return replace(self, lines=of(self.lines), explained=of(self.explained))
+
     def text(self, explain: bool = False) -> str:
         """A title and aligned lines: the few that suffice, or all."""
         lines = self.explained if explain and self.explained else self.lines
         return str(Text(self.title, lines))
+
+
+_VERBS = "give|drop|raise|add|without|need|needs|and|or"
+"""Words before the name of an argument in the way out of a sentence."""
+_SAID = ("note", "wider", "remark", "loop")  # lines that name arguments
+
+
+def on_the_line(sentence: str, options: Collection[str]) -> str:
+    """The sentence with the names of arguments, as Python has them, written as options.
+
+    `options` are their names in Python. A name of several words is told by itself, one of a single
+    word where it is asked for: "raise effort", but "the effort of an answer".
+    """
+    several = "|".join(sorted(name for name in options if "_" in name)) or "(?!)"
+    single = "|".join(sorted(name for name in options if "_" not in name)) or "(?!)"
+    sentence = re.sub(
+        rf"(?<![\w'-])({several})(?!\w)", lambda name: f"--{name[1].replace('_', '-')}", sentence
+    )
+    return re.sub(rf"\b({_VERBS}) ({single})(?!\w| =)", r"\1 --\2", sentence)
 
 
 def as_json(value: Any) -> str:

@@ -100,7 +100,7 @@ class Parser(argparse.ArgumentParser):
         # argparse would report a misspelt option as a missing one.
         known = self._option_string_actions
         words, used = [], dict[argparse.Action, str]()
-        for word in args or ():
+        for place, word in enumerate(args or ()):
             name, *value = word.split("=", 1)
             if name.startswith("--") and name not in known:
                 # As Python spells the argument: --noise_multiplier.
@@ -110,8 +110,8 @@ class Parser(argparse.ArgumentParser):
                 if name not in known and name in OF_LOOPS:
                     raise ArgumentError(self._of_loop(name))
                 if name not in known:
-                    options = [option for option in known if option.startswith("--")]
-                    raise ArgumentError(f"unknown option {name!r}; {nearest(name, options)}")
+                    following = value or list(args or ())[place + 1 : place + 2]
+                    raise ArgumentError(f"unknown option {name!r}; {self._meant(name, following)}")
                 first = used.setdefault(known[name], name)
                 # --m 10 --batch-size 20: argparse would silently take the last.
                 if first != name:
@@ -120,6 +120,23 @@ class Parser(argparse.ArgumentParser):
                     )
             words.append("=".join([name, *value]))
         return super().parse_known_args(words, namespace)
+
+    def _meant(self, name: str, value: Sequence[str]) -> str:
+        """A hint at the option that an unknown one with this value stands for."""
+        # Imported here, as in `nearest`.
+        from dpsub.checks import plain_word
+
+        options = [
+            option
+            for option, action in self._option_string_actions.items()
+            if option.startswith("--") and action.help != argparse.SUPPRESS
+        ]
+        for option in options:
+            # --noise laplace: what has this value among its choices is meant
+            choices = str(self._option_string_actions[option].metavar).strip("{}").split(",")
+            if len(choices) > 1 and value and plain_word(value[0]) in choices:
+                return f"did you mean {option!r}?"
+        return nearest(name, options)
 
     def _of_loop(self, name: str) -> str:
         """The sentence about an option of a training loop that this command does not have."""

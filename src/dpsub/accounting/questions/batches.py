@@ -84,8 +84,8 @@ class Batches:
             raise UnsupportedError(
                 f"the batches of an epoch must be a multiple of accumulation = {accumulation}, got "
                 f"{self.count}: otherwise a step mixes two epochs; let the loop end each epoch "
-                "with a step of the remaining batches, or drop them, and say so by remainder step "
-                "or remainder drop"
+                "with a step of the remaining batches, or drop them, and give remainder, step or "
+                "drop"
             )
         used = self._share * self.ranks
         if self.drop_last:

@@ -23,7 +23,7 @@ from dpsub.accounting.questions.account import WIDTH_REASONS, Account, given, jo
 from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.refinement import AccountRefinement
 from dpsub.accounting.questions.words import Asked
-from dpsub.accounting.release import Release, ReleaseKeywords
+from dpsub.accounting.release import MECHANISMS, Release, ReleaseKeywords
 from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.errors import ArgumentError
 from dpsub.relations import relation_named
@@ -263,7 +263,10 @@ def check_names(keywords: Mapping[str, Any], kind: type[Any]) -> None:
     known = kind.__annotations__
     for name in keywords:
         if name not in known:
-            near = checks.nearest(name, sorted({*known, "epsilon", "delta"} - {name}))
+            # as in noise="laplace"
+            is_kind = "mechanism" in known and str(keywords[name]).lower() in MECHANISMS
+            meant = "mechanism" if is_kind else name
+            near = checks.nearest(meant, sorted({*known, "epsilon", "delta"} - {name}))
             raise TypeError(f"unexpected keyword {name!r}; {near}")
 
 
