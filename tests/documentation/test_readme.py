@@ -14,6 +14,7 @@ import dpsub
 from dpsub.errors import DataError
 from dpsub.reproduce import verdicts
 from dpsub.reproduce.papers import papers
+from dpsub.reproduce.report.judgement import NOT_JUDGED, WORDS
 from dpsub.sampling import REGISTRY
 from tests.documentation.console import ROOT, script
 from tests.gone import GONE, needs_all_papers
@@ -52,7 +53,20 @@ def test_the_counts_are_those_of_the_cells() -> None:
     counts = overall.groupby(level=["paper", "artefact"]).value_counts()
     for (paper, artefact, verdict), count in counts.items():
         (line,) = re.findall(rf"^\| .* \(`{paper}/{artefact}`\) \| .*$", PAGE, flags=re.MULTILINE)
-        assert re.search(rf"[ |]{count} {verdict.replace('_', ' ')}(,| \|)", line), line
+        assert re.search(rf"[ |]{count} {verdicts.spoken(verdict)}(,|;| \|)", line), line
+
+
+@pytest.mark.parametrize("key", papers())
+def test_a_table_has_one_of_four_answers_and_the_same_one_on_every_page(key: str) -> None:
+    found = (ROOT / f"docs/found/{key}.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| \*\*([^*]+): ([\w ]+)(?:, \d+ of \d+ judged)?\*\*", found, re.M))
+    assert {*told.values()} <= {*WORDS}
+    counted = dict(re.findall(rf"^\| (.*?) \(`{key}/\w+`\) \| ([\w ]+) \|", PAGE, re.M))
+    short = {name.partition(". ")[0]: word for name, word in counted.items()}
+    assert {*counted.values()} <= {*WORDS}
+    assert {name: told[name] for name in told if name in short} == {
+        name: word for name, word in short.items() if word != NOT_JUDGED
+    }
 
 
 @needs_all_papers

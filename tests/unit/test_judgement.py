@@ -55,13 +55,13 @@ def verdicts(*numbers: str, statements: tuple[str, ...] = ()) -> pd.DataFrame:
             ("reproduced", "reproduced", "differs"),
             (),
             "bad",
-            "**Table 8: mostly.** 2 of 3 printed numbers are reproduced; 1 differs (E1).",
+            "**Table 8: partly.** 2 of 3 printed numbers are reproduced; 1 differs (E1).",
         ),
         (
             ("within_error_as_done", "within_error_as_done"),
             (),
             "done",
-            "**Table 8: only as done.** All 2 printed numbers come out only by following what was "
+            "**Table 8: no.** All 2 printed numbers come out only by following what was "
             "done, not what the paper says (E1).",
         ),
         (
@@ -75,7 +75,7 @@ def verdicts(*numbers: str, statements: tuple[str, ...] = ()) -> pd.DataFrame:
             ("reproduced", "reported", "not_compared"),
             (),
             "good",
-            "**Table 8: yes, as far as it can be judged.** Its judged number is reproduced. 1 "
+            "**Table 8: yes, 1 of 3 judged.** Its judged number is reproduced. 1 "
             "clock time is shown next to ours and not judged. 1 number cannot be compared in this "
             "run.",
         ),
@@ -113,7 +113,8 @@ def test_a_list_is_judged_by_how_many_fail() -> None:
     found = judge(Claimed(), listed)
     assert found.colour == "bad"
     assert found.sentence == (
-        "**2 of 5 statements and numbers fail.** 2 stand; 1 is open. Reasons: E2."
+        "**Statements and numbers of the text: no.** 2 of 5 judged statements and numbers stand; "
+        "2 fail; 1 is open. Reasons: E2."
     )
 
 

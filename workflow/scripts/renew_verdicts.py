@@ -8,14 +8,16 @@ import shutil
 from pathlib import Path
 
 import pandas as pd
+import write_found
 
 from dpsub.errors import DataError
 from dpsub.files import replace_file
 from dpsub.reproduce import published
 from dpsub.reproduce.artefacts import REGISTRY
 from dpsub.reproduce.papers import papers
+from dpsub.reproduce.report.judgement import Judgement, about, expected
 from dpsub.reproduce.report.numbers import of_printed
-from dpsub.reproduce.verdicts import reconciled, tally
+from dpsub.reproduce.verdicts import reconciled, spoken, tally
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/verdicts.md"
@@ -79,7 +81,11 @@ def tables(verdicts: pd.DataFrame) -> str:
         lines += ["", f"## {paper.title}", ""]
         if (ROOT / f"docs/found/{key}.md").is_file():
             lines += [f"[What stands, and what does not](found/{key}.md)", ""]
-        lines += ["| printed in | numbers | verdicts | errata |", "|---|---:|---|---|"]
+        lines += [
+            "| printed in | is it right? | judged | verdicts | errata |",
+            "|---|---|---|---|---|",
+        ]
+        answers, every_one = write_found.judged(paper, verdicts), expected(key, verdicts)
         for name, part in names.items():
             errata = {one for text in published.load(key, name)["erratum"] for one in text.split()}
             links = ", ".join(
@@ -87,9 +93,12 @@ def tables(verdicts: pd.DataFrame) -> str:
                 for one, anchor in anchors.items()
                 if one in errata
             )
-            lines.append(f"| {titles[name]} (`{key}/{name}`) {counts(part)} {links} |")
+            told = f"| {titles[name]} (`{key}/{name}`) {answer(answers[name])}"
+            said = about(REGISTRY.get(f"{key}/{name}"), every_one)
+            of_text = f"; statements about it: {counts(said)}" if len(said) else ""
+            lines.append(f"{told} | {counts(part)}{of_text} | {links} |")
         if len(names) > 1:
-            lines.append(f"| **all** {counts(cells)} |")
+            lines.append(f"| **all** | | | {counts(cells)} | |")
     return "\n".join([*lines, "", ""])
 
 
@@ -116,10 +125,12 @@ def together(cells: pd.DataFrame) -> str:
     ) * bool(apart.any())
 
 
+def answer(found: Judgement) -> str:
+    """Return two cells of a line: the word of the judgement, and how much was judged."""
+    return f"| {found.verdict} | {found.share if found.judged else f'none of {found.printed}'}"
+
+
 def counts(part: pd.DataFrame) -> str:
-    """Return two cells of a line: how many numbers, and how many of each verdict."""
+    """Return how many numbers have each verdict."""
     found = part["verdict"].value_counts()
-    listed = ", ".join(
-        f"{count} {str(verdict).replace('_', ' ')}" for verdict, count in found.items()
-    )
-    return f"| {len(part)} | {listed} |"
+    return ", ".join(f"{count} {spoken(str(verdict))}" for verdict, count in found.items())

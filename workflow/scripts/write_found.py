@@ -28,7 +28,7 @@ from dpsub.reproduce.report.cited import kept_of, made_of
 from dpsub.reproduce.report.judgement import Judgement
 from dpsub.reproduce.report.numbers import of_printed
 from dpsub.reproduce.report.prose import TEMPLATE, Prose, function_of
-from dpsub.reproduce.verdicts import FAILING, NOT_COMPARED, UNJUDGED
+from dpsub.reproduce.verdicts import FAILING, NOT_COMPARED, UNJUDGED, spoken
 
 ROOT = Path(__file__).resolve().parents[2]
 FOUND = ROOT / "docs/found"
@@ -125,7 +125,7 @@ def prose(paper: Paper, verdicts: pd.DataFrame, tables: CellTables) -> Prose:
         shown = sum(counts.pop(verdict, 0) for verdict in UNJUDGED.values())
         # Judged artefacts come first.
         words = {
-            verdict.replace("_", " "): count
+            spoken(verdict): count
             for verdict, count in sorted(
                 counts.most_common(), key=lambda counted: counted[0] == NOT_COMPARED
             )

@@ -65,8 +65,8 @@ def prose(paper: Paper, verdicts: pd.DataFrame, tables: CellTables) -> Prose:
     found = write_found.prose(paper, verdicts, tables)
 
     def answer(artefact: str) -> str:
-        """Return the first sentence of the judgement of a printed table, without its number."""
-        return write_found.judged(paper, verdicts)[artefact].answer.partition(": ")[2]
+        """Return the word for a printed table: is it right?"""
+        return write_found.judged(paper, verdicts)[artefact].verdict
 
     found.more = {
         **found.more,

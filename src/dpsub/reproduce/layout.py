@@ -19,7 +19,7 @@ from dpsub.reproduce.labels import (
     in_symbols,
 )
 from dpsub.reproduce.published import STATEMENTS, key_names, row_text
-from dpsub.reproduce.verdicts import AS_DONE, FAILING, VARIANTS, overall_by_cell
+from dpsub.reproduce.verdicts import AS_DONE, FAILING, VARIANTS, overall_by_cell, spoken
 
 EXTRAS = ("standard_error", "lower", "upper")
 PRINTED = "printed"
@@ -335,7 +335,7 @@ def _listed(cells: pd.DataFrame, *, latex: bool) -> tuple[list[str], list[list[s
     escape = escape_latex if latex else escape_markdown
     lines = []
     for cell in cells_of(cells):
-        verdict = " ".join(filter(None, (cell["verdict"].replace("_", " "), cell["erratum"])))
+        verdict = " ".join(filter(None, (spoken(cell["verdict"]), cell["erratum"])))
         labels = [display(name, cell[name], latex=latex) for name in (*fields, "column")]
         numbers = [write(cell, source) for source in sources]
         lines.append([*labels, *numbers, escape(verdict)])

@@ -78,6 +78,11 @@ ONLY_SHOWN = "computed only as {}, and only what is stated or as_done is judged"
 NO_SETTING = "this run has no setting of ours for it: the number shown is the printed one"
 
 
+def spoken(verdict: str) -> str:
+    """Return a verdict as readers see it: "within_error_as_done" is "within error only as done"."""
+    return verdict.replace(AS_DONE, " only as done").replace("_", " ")
+
+
 def not_real(labels: Collection[str]) -> str:
     """Return the note of a number that is made from other data than the paper's, "" if its labels
     do not say so."""

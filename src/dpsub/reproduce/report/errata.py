@@ -12,12 +12,11 @@ import pandas as pd
 
 from dpsub.errors import DataError
 from dpsub.reproduce import published
-from dpsub.reproduce.labels import escape_markdown
 from dpsub.reproduce.papers import Paper, papers
 from dpsub.reproduce.report.cited import kept_of
 from dpsub.reproduce.report.numbers import MEANINGS, of_printed
 from dpsub.reproduce.report.prose import Prose
-from dpsub.reproduce.verdicts import CELL
+from dpsub.reproduce.verdicts import CELL, spoken
 
 _HEADING = re.compile(r"^#{1,3} ", re.MULTILINE)
 _ENTRY = re.compile(r"^### ([A-Z]{1,2})([1-9]\d*)\. (.+)$", re.MULTILINE)
@@ -167,9 +166,5 @@ def anchor(heading: str) -> str:
 
 def _counted(verdicts: Counter[str]) -> str:
     names = dict.fromkeys([*MEANINGS, *sorted(verdicts)])
-    counts = [
-        f"{verdicts[name]} {escape_markdown(name.replace('_', ' '))}"
-        for name in names
-        if verdicts[name]
-    ]
+    counts = [f"{verdicts[name]} {spoken(name)}" for name in names if verdicts[name]]
     return ", ".join(counts) or "none"

@@ -1,5 +1,6 @@
-"""Judgements of tables, figures and lists of claims: sentences from their verdicts, and a
-colour."""
+"""Judgements of tables, figures and lists of claims: is it right? One of four words, how much was
+judged, sentences from the verdicts, and a colour. The report, docs/found and docs/verdicts.md take
+their words from here."""
 
 from __future__ import annotations
 
@@ -14,6 +15,10 @@ from dpsub.reproduce.report.cells import in_order
 from dpsub.reproduce.report.numbers import of_printed
 from dpsub.reproduce.verdicts import AS_DONE, CELL, FAILING, NOT_COMPARED, UNJUDGED, Tally, tally
 
+YES, PARTLY, NO, NOT_JUDGED = WORDS = ("yes", "partly", "no", "not judged")
+"""Answers to "is it right?", for each table, figure and list of claims, on every page: yes if all
+that was judged is confirmed; no if what differs, fails or comes out only as done is at least as
+much as what is confirmed; partly in between. What is open counts for neither."""
 NO_FINDING = "This run is too small for the finding of the full one, or lacks its data."
 REPORTED = UNJUDGED["timing"]
 AS_DONE_ONLY = "only by following what was done, not what the paper says"
@@ -23,13 +28,37 @@ AS_DONE_ONLY = "only by following what was done, not what the paper says"
 class Judgement:
     """Judgement that stands above an artefact."""
 
-    answer: str
-    """The first words: "Table 8: no", "12 of 65 fail"."""
+    name: str
+    """Its number in the paper ("Table 8"), else its title; "" for a result of this project that
+    compares nothing."""
+    verdict: str
+    """One of `WORDS`."""
+    judged: int
+    """Printed numbers, and statements about it, that were judged."""
+    printed: int
+    """All of them but settings, judged or not."""
     text: str
     """Further sentences, in Markdown."""
     colour: str
     """"bad" if something fails, "done" if something comes out only as done or is open, "good" if
     all stands, "plain" if there is nothing to judge. It follows from the verdicts alone."""
+
+    @property
+    def share(self) -> str:
+        """How much was judged: "all 39", "5 of 40"."""
+        return (
+            f"all {self.judged}"
+            if self.judged == self.printed
+            else (f"{self.judged} of {self.printed}")
+        )
+
+    @property
+    def answer(self) -> str:
+        """The first words: "Table 8: no", "Table 1: yes, 5 of 40 judged"."""
+        if not self.name:
+            return "Result"
+        in_part = 0 < self.judged < self.printed
+        return f"{self.name}: {self.verdict}" + f", {self.share} judged" * in_part
 
     @property
     def sentence(self) -> str:
@@ -53,27 +82,27 @@ def judge(artefact: Artefact, verdicts: pd.DataFrame, words: str = "") -> Judgem
     """
     own = verdicts[verdicts["artefact"] == artefact.name]
     statements = about(artefact, verdicts)
-    # "Section S8" is no number to sort by, but says as well what is right or not
-    number = number_of(artefact) or (artefact.title.partition(". ")[0] if len(statements) else "")
+    number = number_of(artefact)
     printed, said = tally(own["verdict"]), tally(statements["verdict"])
-    if not printed.judged + said.judged:
-        unjudged = _unjudged(own)
-        printed_answer = f"{number}: not judged" if number else "Not judged"
-        return Judgement(
-            # an artefact of this project has a result where a printed one has a verdict
-            answer=printed_answer if number or unjudged else "Result",
-            text=words or unjudged or NO_FINDING,
-            colour="plain",
-        )
+    judged = printed.judged + said.judged
     if number:
-        answer, first = f"{number}: {_right(printed, said)}", _of_numbers(own)
+        generated = (_of_numbers(own), _of_statements(statements), _unjudged(own))
+    elif len(statements):
+        # "Section S8" is no number to sort by, but says as well what is right or not
+        number = artefact.title.partition(". ")[0]
+        generated = ("", _of_statements(statements), _unjudged(own))
     else:
-        answer, first = _of_list(own, "statements and numbers" if artefact.kind == "claims" else "")
-    generated = (first, _of_statements(statements), _unjudged(own))
+        noun = " statements and numbers" if artefact.kind == "claims" else ""
+        # an artefact of this project has a result where a printed one has a verdict
+        number = artefact.title if len(own) else ""
+        generated = (_of_list(own, noun) if judged else "", "", _unjudged(own))
     return Judgement(
-        answer=answer,
-        text=words or " ".join(filter(None, generated)),
-        colour=_colour(printed, said),
+        name=number,
+        verdict=_word(printed, said),
+        judged=judged,
+        printed=sum(one.every - one.settings for one in (printed, said)),
+        text=words or " ".join(filter(None, generated)) or NO_FINDING,
+        colour=_colour(printed, said) if judged else "plain",
     )
 
 
@@ -117,17 +146,15 @@ def _colour(*tallies: Tally) -> str:
     return "done" if any(one.as_done or one.open for one in tallies) else "good"
 
 
-def _right(*tallies: Tally) -> str:
-    """Return the answer to "is it right?"."""
-    judged = sum(one.judged for one in tallies)
+def _word(*tallies: Tally) -> str:
+    """Return the answer to "is it right?", one of `WORDS`."""
     confirmed = sum(one.confirmed for one in tallies)
-    if confirmed == judged:
-        # numbers that could not be compared may be wrong
-        part = any(one.not_compared or one.shown for one in tallies)
-        return "yes, as far as it can be judged" if part else "yes"
-    if 2 * confirmed > judged:
-        return "mostly"
-    return "no" if any(one.failing for one in tallies) else "only as done"
+    against = sum(one.failing + one.as_done for one in tallies)
+    if not confirmed + against:
+        return NOT_JUDGED
+    if confirmed == sum(one.judged for one in tallies):
+        return YES
+    return PARTLY if confirmed > against else NO
 
 
 def _of_numbers(own: pd.DataFrame) -> str:
@@ -147,21 +174,18 @@ def _of_numbers(own: pd.DataFrame) -> str:
     return _listed([*parts, *_others(own, counts, ("differs", "differ"))])
 
 
-def _of_list(own: pd.DataFrame, noun: str) -> tuple[str, str]:
-    """Return the first words, and the other sentences, of a list of statements or numbers."""
+def _of_list(own: pd.DataFrame, noun: str) -> str:
+    """Return the sentences about a list of statements or numbers; `noun` is what they are called,
+    after a space, or ""."""
     counts = tally(own["verdict"])
-    every = f"{counts.judged} {noun}".strip()
-    others = _others(own, counts)
-    if counts.failing:
-        answer = f"{counts.failing} of {every} {_verb(counts.failing, 'fails', 'fail')}"
-        others.insert(0, f"{counts.confirmed} {_verb(counts.confirmed, 'stands', 'stand')}")
-    elif counts.confirmed == counts.judged:
-        answer = f"All {every} stand"
-    else:
-        answer = f"{counts.confirmed} of {every} {_verb(counts.confirmed, 'stands', 'stand')}"
+    every = f"{counts.judged} judged{noun}"
+    if counts.confirmed == counts.judged:
+        return f"All {every} stand."
+    stand = f"{counts.confirmed} of {every} {_verb(counts.confirmed, 'stands', 'stand')}"
+    fail = [f"{counts.failing} {_verb(counts.failing, 'fails', 'fail')}"] * bool(counts.failing)
     reasons = in_order(name for names in _failing(own)["erratum"] for name in names.split())
     why = f"Reasons: {', '.join(reasons)}." if reasons else ""
-    return answer, " ".join(filter(None, (_listed(others), why)))
+    return " ".join(filter(None, (_listed([stand, *fail, *_others(own, counts)]), why)))
 
 
 def _of_statements(statements: pd.DataFrame) -> str:
@@ -200,7 +224,10 @@ def _others(
 
 def _unjudged(own: pd.DataFrame) -> str:
     """Return sentences about the printed numbers that are not judged."""
-    times, lacking = (int((own["verdict"] == name).sum()) for name in (REPORTED, NOT_COMPARED))
+    times, lacking, drawn = (
+        int((own["verdict"] == name).sum())
+        for name in (REPORTED, NOT_COMPARED, UNJUDGED["structure"])
+    )
     sentences = []
     if times:
         verb = _verb(times, "clock time is", "clock times are")
@@ -208,6 +235,9 @@ def _unjudged(own: pd.DataFrame) -> str:
     if lacking:
         noun = _verb(lacking, "number", "numbers")
         sentences.append(f"{lacking} {noun} cannot be compared in this run.")
+    if drawn:
+        noun, verb = _verb(drawn, "curve", "curves"), _verb(drawn, "is", "are")
+        sentences.append(f"{drawn} {noun} without printed numbers {verb} shown and not judged.")
     return " ".join(sentences)
 
 

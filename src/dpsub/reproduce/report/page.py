@@ -26,7 +26,7 @@ from dpsub.reproduce.report import numbers
 from dpsub.reproduce.report.numbers import Line
 from dpsub.reproduce.report.paper import content, number_of
 from dpsub.reproduce.report.run import FinishedRun
-from dpsub.reproduce.verdicts import AGREEING, FAILING, VARIANTS, reconciled, tally
+from dpsub.reproduce.verdicts import AGREEING, FAILING, VARIANTS, reconciled, spoken, tally
 
 # HTML does without those of cells and rows, and pages are a sixth smaller
 _END_TAGS = re.compile(r"</t[dhr]>\n?")
@@ -160,6 +160,7 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
         lstrip_blocks=True,
     )
     environment.filters["unbroken"] = numbers.unbroken
+    environment.filters["spoken"] = spoken
     body = environment.get_template(f"{name}.html.j2").render(given)
     page = environment.get_template("page.html.j2").render(
         body=Markup(body),

@@ -12,7 +12,7 @@ function properties(row) {
   return {
     artefact: [artefact],
     paper: [artefact.split("/")[0]],
-    verdict: [verdict.textContent.replaceAll(" ", "_"), ..."shown" in row.dataset ? ["shown"] : []],
+    verdict: [verdict.textContent.replace(" only ", " ").replaceAll(" ", "_"), ..."shown" in row.dataset ? ["shown"] : []],
     check: [check.textContent],
     variant: columns.filter((name) => cell(name).textContent !== ""),
     data: [row.dataset.data ?? "simulated"],
