@@ -246,10 +246,20 @@ def _chernoff(exponents: np.ndarray) -> float:
     return float(np.exp(min(0.0, float(exponents.min()))))
 
 
-ROUND_OFF_FLOOR = 1e-12
-"""FFT round-off of the plain methods: smaller values are noise, possibly negative."""
+_LEAST_ROUND_OFF = 1e-12
 # cells below this mass were left out of the error term of the published bounds
 _DROPPED_CELL = 1e-8
+
+
+def round_off(steps: np.ndarray, grid_size: np.ndarray | int) -> np.ndarray:
+    """Return the rounding error of delta by the plain methods: smaller values are noise, possibly
+    negative, and differ from one processor to another.
+
+    The transform of r points has a relative error of the order of u log2(r), u the distance of 1
+    to the next float, and its k-th power k times that; 8 is a margin.
+    """
+    power = 8 * np.finfo(float).eps * np.asarray(steps) * np.log2(grid_size)
+    return np.maximum(_LEAST_ROUND_OFF, power)
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,7 +352,7 @@ def _printed(
     mode_cell, peak = _mode(pair, grid, omega)
     largest[mode_cell] = max(largest[mode_cell], grid.step * peak)
     middle, lower, upper = (_deltas(c, grid, epsilon, counts) for c in (cells, smallest, largest))
-    return lower, middle, upper, np.full(counts.size, ROUND_OFF_FLOOR)
+    return lower, middle, upper, round_off(counts, grid.size)
 
 
 def _as_done(
@@ -364,7 +374,7 @@ def _as_done(
     # and WR the published upper bound is this term alone.
     error = truncation_error(largest, grid, counts)
     lower, middle, upper = (np.clip(ends, 0, 1) for ends in (lower - error, middle, upper + error))
-    return lower, middle, upper, np.full(counts.size, ROUND_OFF_FLOOR)
+    return lower, middle, upper, round_off(counts, grid.size)
 
 
 def _cell_mass(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub.errors import DataError
+from dpsub.papers.must.algorithm1 import round_off
 from dpsub.papers.must.settings import CONSISTENT_NOISE, METRICS, MUST, PRINTED_SCALE, SIX
 from dpsub.reproduce.artefact import Quote
 from dpsub.reproduce.labels import sampler_label
@@ -289,6 +290,21 @@ def both_sides(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+BY_METHOD = "method {method}, scale {scale:.4g}"
+
+
+def at_rounding_error(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return composed bounds, those that the rounding error of the paper's method hides with the
+    interval from 0 to that error."""
+    error = round_off(frame["n_compositions"].to_numpy(), frame["grid_size"].to_numpy())
+    hidden = (frame["method"] != "cell_mass") & (frame["delta_upper"] <= error)
+    return frame.assign(
+        least=np.where(hidden, 0.0, np.nan),
+        most=np.where(hidden, error, np.nan),
+        says=np.where(hidden, ": no more than its rounding error", ""),
+    )
+
+
 def with_statistic(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the proved numbers, each under the `statistic` of its place in Table 8."""
     names = {
@@ -374,10 +390,15 @@ class LogisticRegression(MustTable):
             Part(
                 "composition",
                 # By Algorithm 1, per the paper's own pair: no guarantee in any variant.
-                {"delta_c_lower": "delta_lower", "delta_c_upper": "delta_upper"},
+                {
+                    "delta_c_lower": Column("delta_lower", note=BY_METHOD),
+                    "delta_c_upper": Column(
+                        "delta_upper", lower="least", upper="most", note=f"{BY_METHOD}{{says}}"
+                    ),
+                },
                 where={"table": table},
                 constants=constants,
-                note="method {method}, scale {scale:.4g}",
+                prepare=at_rounding_error,
             )
             for table, constants in (
                 ("table8", {}),

@@ -31,7 +31,7 @@ from dpsub.reproduce.report import (
 from dpsub.reproduce.report.cells import LookUp, read_cells, without_stand_ins
 from dpsub.reproduce.report.citation import bibtex
 from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
-from dpsub.reproduce.verdicts import AGREEING, FAILING
+from dpsub.reproduce.verdicts import AGREEING, FAILING, spoken
 from tests import report_run
 from tests.documentation.test_words import MOST, NUMBER, PLACE
 from tests.papers.must.sizes import SMALLER
@@ -332,8 +332,8 @@ def _judged(pages: dict[str, str]) -> list[tuple[str, str]]:
 
 def test_every_printed_number_has_a_line_and_its_verdict(pages: dict[str, str], made: Made) -> None:
     listed, expected = Page(pages["numbers"]), cell_verdicts(made.run.comparison)
-    assert Counter(verdict.replace(" ", "_") for verdict, _ in _judged(pages)) == Counter(
-        expected["verdict"]
+    assert Counter(verdict for verdict, _ in _judged(pages)) == Counter(
+        map(spoken, expected["verdict"])
     )
     addresses = {
         address(*key)

@@ -24,6 +24,7 @@ import pandas as pd
 from pydantic import Field
 
 from dpsub import checks, sampling
+from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.composition import Composition
 from dpsub.accounting.engine.pairs import FillerPair
@@ -336,43 +337,51 @@ class ProvedComposition(Accounts):
         return questions
 
 
-class ProvedSteps(Accounts):
+class Effort(s.ExperimentSettings, SizesOfFigureS2):
+    """Work that answers may take: pages cite them next to those of the command line, which must be
+    the same where the question is the same."""
+
+    effort: s.Effort = Field(
+        work.EFFORT, description="Of samplers of one stage: what the command takes by default."
+    )
+    effort_of_two_stages: s.Effort = Field(4, description="Of samplers with a first stage.")
+
+    def effort_of(self, sampler: sampling.Sampler) -> float:
+        """Return the work that an answer about `sampler` may take."""
+        return float(self.effort_of_two_stages if first_stage(sampler) else self.effort)
+
+
+class AtEqualNoise(Accounts):
+    """Answers of the command line, at one noise multiplier for all samplers."""
+
+    def both_ends(
+        self, settings: Any, question: CompositionQuestion, known: dict[str, Any]
+    ) -> Account:
+        release = question.release
+        effort = settings.effort_of(release.sampler)
+        return account(release, adjacency=question.adjacency, effort=effort, **known)
+
+
+class ProvedSteps(AtEqualNoise):
     """epsilon(delta) after k steps from both sides, at one noise multiplier for all samplers.
 
-    Bounds that are farther apart than `width` are refined. Poisson comes under both relations:
-    adding or removing a record, and substituting one, as the others.
+    Poisson comes under both relations: adding or removing a record, and substituting one, as the
+    others.
     """
 
     name: ClassVar[str] = "proved_steps"
 
-    class Settings(s.ExperimentSettings, SizesOfFigureS2):
+    class Settings(Effort):
         parts: s.Parts = 4
         noise_multiplier: s.NoiseMultiplier = 4
         delta: s.Delta = 1e-5
         n_compositions: s.Sizes = Field(
             (1, 3, 10, 30, 100, 300, 1000), description="Numbers of composed releases."
         )
-        width: s.Share = Field(0.05, description="Of both bounds, relative to the lower one.")
         samplers: s.Samplers = FIVE
 
         def check(self) -> None:
             ProvedSteps.questions(self)
-
-    def both_ends(
-        self, settings: Any, question: CompositionQuestion, known: dict[str, Any]
-    ) -> Account:
-        ledger = Ledger([question.release])
-        first = ledger.account(adjacency=question.adjacency, effort=None, quick=True, **known)
-        # where the attack attains nothing no width is relative to it
-        if first.kind == "exact" or not first.lower > 0:
-            return first
-        # a width, and as much work as it takes
-        return ledger.account(
-            adjacency=question.adjacency,
-            effort=None,
-            width=settings.width * first.lower,
-            **known,
-        )
 
     @staticmethod
     def questions(settings: Settings) -> list[CompositionQuestion]:
@@ -392,7 +401,7 @@ class ProvedSteps(Accounts):
         ]
 
 
-class ProvedFirstStages(Accounts):
+class ProvedFirstStages(AtEqualNoise):
     """epsilon(delta) of the two-stage samplers from both sides over the size of their first stage,
     at the noise and the number of steps of `ProvedSteps`; WOR, which has no first stage, once.
 
@@ -401,7 +410,7 @@ class ProvedFirstStages(Accounts):
 
     name: ClassVar[str] = "proved_first_stages"
 
-    class Settings(s.ExperimentSettings, SizesOfFigureS2):
+    class Settings(Effort):
         parts: s.Parts = 4
         noise_multiplier: s.NoiseMultiplier = 4
         delta: s.Delta = 1e-5
@@ -410,18 +419,10 @@ class ProvedFirstStages(Accounts):
             (60, 250, 500, 1000, 2000, 5000, 10_000),
             description="Sizes of the first stage, next to the size b.",
         )
-        effort: s.Positive = Field(4.0, description="Work spent on each answer, 1 by default.")
         samplers: s.Samplers = MUST
 
         def check(self) -> None:
             ProvedFirstStages.questions(self)
-
-    def both_ends(
-        self, settings: Any, question: CompositionQuestion, known: dict[str, Any]
-    ) -> Account:
-        return Ledger([question.release]).account(
-            adjacency=question.adjacency, effort=settings.effort, **known
-        )
 
     @staticmethod
     def questions(settings: Settings) -> list[CompositionQuestion]:
@@ -471,15 +472,14 @@ class ProvedNoise(Questions):
     }
     keys: ClassVar[tuple[str, ...]] = ("sampler", "adjacency", "target_epsilon")
 
-    class Settings(s.ExperimentSettings, SizesOfFigureS2):
+    class Settings(Effort):
         parts: s.Parts = 6
         n_compositions: s.Releases = 1000
         delta: s.Delta = 1e-5
         target_epsilons: s.Listed[s.Positive] = Field(
             (1, 2, 4, 8), description="Targets of epsilon, in nats."
         )
-        accuracy: s.Share = Field(0.01, description="Relative accuracy of the noise.")
-        effort: s.Effort = 4
+        accuracy: s.Share = Field(0.001, description="Relative accuracy of the noise.")
         samplers: s.Samplers = FIVE
 
         def check(self) -> None:
@@ -507,7 +507,7 @@ class ProvedNoise(Questions):
             steps=steps,
             adjacency=adjacency,
             accuracy=accuracy,
-            effort=settings.effort,
+            effort=settings.effort_of(drawn),
         )
 
         def of_pair(scale: float) -> float:
@@ -634,8 +634,8 @@ class PeerCase(s.Closed):
     adjacency: Literal["add_remove", "substitute"] = Field(
         "substitute", description="Which data sets are neighbours."
     )
-    width: s.Positive = Field(
-        0.002, description="Distance of both ends that this package is asked for."
+    width: s.Positive | None = Field(
+        None, description="Width of the answer of this package; none is what the command asks for."
     )
     prv_error: s.Positive = Field(
         0.01, description="Error of epsilon that prv-accountant is asked for."
