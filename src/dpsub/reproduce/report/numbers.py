@@ -33,6 +33,7 @@ from dpsub.reproduce.layout import (
     stand_ins,
 )
 from dpsub.reproduce.published import STATEMENTS, row_texts
+from dpsub.reproduce.report.citation import relation
 from dpsub.reproduce.verdicts import (
     CELL,
     NOT_COMPARED,
@@ -355,13 +356,15 @@ def _value(
 
 class Entry(NamedTuple):
     """Entry at one place of a table: number or formula, the kind of a privacy number, a key of
-    `SIGNS` with errata, and the address of its cell, given once a printed number."""
+    `SIGNS` with errata, and the address of its cell, given once for each printed number."""
 
     text: str
     kind: str
     mark: str
     errata: list[str]
     anchor: str
+    relation: str
+    """The adjacency relation of a privacy number, where the note of its cell names it."""
 
 
 def blocks_of(artefact: Artefact, table: pd.DataFrame) -> list[TableBlock]:
@@ -383,12 +386,14 @@ def blocks_of(artefact: Artefact, table: pd.DataFrame) -> list[TableBlock]:
         anchor = address(artefact.paper, artefact.name, cell["row"], column)
         is_first = cell[PRINTED] and anchor not in anchored
         anchored.add(anchor)
+        kind = "" if cell["verdict"] == "used" else artefact.number_kind(column, source)
         return Entry(
             text=text,
-            kind="" if cell["verdict"] == "used" else artefact.number_kind(column, source),
+            kind=kind,
             mark=sign,
             errata=cell["erratum"].split() if sign in ("refuted", "differs", "as_done") else [],
             anchor=anchor if is_first else "",
+            relation=relation(cell["note"]) if kind else "",
         )
 
     cells = annotated(artefact, table, printed_rows(artefact))

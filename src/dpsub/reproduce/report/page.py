@@ -57,7 +57,9 @@ def write_report(folder: Path, run: FinishedRun, *, processes: int = 1) -> None:
         "lines": run.lines,
         "by_artefact": [
             (place, list(printed))
-            for place, printed in itertools.groupby(run.lines, key=attrgetter("place"))
+            for place, printed in itertools.groupby(
+                sorted(run.lines, key=_failing_first), key=attrgetter("place")
+            )
         ],
         "totals": numbers.counts(run.lines),
         "links": {
@@ -66,6 +68,7 @@ def write_report(folder: Path, run: FinishedRun, *, processes: int = 1) -> None:
         "erratum_links": {
             erratum.name: f"{erratum.paper}.html#{erratum.name}" for erratum in run.listed
         },
+        "conditions": {artefact.identifier: run.conditions(artefact) for artefact in run.artefacts},
         "facets": _facets(run.lines),
         "names": {paper["key"]: _name(paper["title"]) for paper in shown},
         "labels": {artefact.identifier: _label(artefact) for artefact in run.artefacts},
@@ -132,6 +135,13 @@ class _Made:
         return cls.make(name)
 
 
+def _failing_first(line: Line) -> int:
+    """Return the sort key of the list of every number: what fails, then what comes out only as
+    done or is open, then the rest, each in the order of the papers."""
+    counts = tally([line.verdict])
+    return 0 if counts.failing else 1 if counts.as_done or counts.open else 2
+
+
 def _name(title: str) -> str:
     """Return the short name of a paper in a line: its authors and year, or the subject of a study
     of this project."""
@@ -167,6 +177,7 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
         name=name,
         paper=given.get("paper"),
         papers=given["papers"],
+        names=given["names"],
         places=_searched(name, given),
         facts={"papers": given["names"], **given["run"].made_by},
         # a digest and no random number: the same run gives the same bytes

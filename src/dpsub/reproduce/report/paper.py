@@ -27,8 +27,6 @@ from dpsub.reproduce.report.prose import Prose, Takeaway
 from dpsub.reproduce.report.run import FinishedRun
 from dpsub.reproduce.verdicts import FAILING, tally
 
-OPEN_LINES = 60
-"""A longer table is closed until it is asked for."""
 DRAWN_LINES = 100
 """The numbers behind a figure are shown if they are no more."""
 COLOURS = 64
@@ -66,6 +64,11 @@ def content(run: FinishedRun, key: str, folder: Path) -> dict[str, Any]:
         | _judged(artefact, verdicts, lines, words.get(artefact.name, ""), targets)
         for artefact in made
     ]
+    # the first table says what tables look like; the others are long
+    for one in artefacts:
+        one["open"] = one is next(
+            (other for other in _in_parts(artefacts) if other["blocks"]), None
+        )
     fill = _filler_of_errata(run, paper, made)
     entries = [_erratum(erratum, fill, lines, targets) for erratum in listed]
     headlines = (("Worst finding", worst), ("Best confirmation", best))
@@ -126,6 +129,12 @@ def _grouped(artefacts: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, An
         for name in GROUPS.values()
     }
     return {name: members for name, members in groups.items() if members}
+
+
+def _in_parts(artefacts: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the artefacts in the order of the page."""
+    for members in _grouped(artefacts).values():
+        yield from members
 
 
 def _places(
@@ -209,6 +218,7 @@ def _artefact(
     shown: dict[str, Any] = {
         "made": artefact,
         "data": run.data_label(artefact),
+        "conditions": run.conditions(artefact),
         "totals": numbers.counts(lines),
         "group": GROUPS["claims" if artefact.kind == "claims" else number.partition(" ")[0]],
         "errata": [{"name": erratum.name, "title": inline(erratum.title)} for erratum in concerned],
@@ -249,7 +259,6 @@ def _artefact(
         "blocks": blocks,
         "refuted": sum(entry.mark == "refuted" for entry in entries),
         "cells": len(cells),
-        "open": len(rows) <= OPEN_LINES,
         "anchors": {entry.anchor for entry in entries if entry.anchor},
     }
 

@@ -14,7 +14,7 @@ from dpsub.reproduce import experiments
 from dpsub.reproduce.artefact import Artefact, OutputDirs
 from dpsub.reproduce.report import numbers
 from dpsub.reproduce.report.cells import read_cells
-from dpsub.reproduce.report.citation import bibtex
+from dpsub.reproduce.report.citation import bibtex, conditions
 from dpsub.reproduce.report.errata import Erratum, read
 
 TWIN = "twin"
@@ -113,6 +113,11 @@ class FinishedRun:
             return "simulated"
         # one stand-in among real data sets is enough to say so
         return ", ".join(sorted(labels - {"real"})) or ("real" if labels else "simulated")
+
+    def conditions(self, artefact: Artefact) -> str:
+        """Return the settings that all numbers of an artefact have in common, for a citation."""
+        behind = [self.settings[name] for name in artefact.experiments if name in self.settings]
+        return conditions(artefact.name, behind)
 
     @cached_property
     def lines(self) -> list[numbers.Line]:

@@ -1,8 +1,11 @@
 const form = document.getElementById("filters");
 const list = document.getElementById("list");
-const rows = [...list?.tBodies ?? []].flatMap((body) => [...body.rows]);
+const AT_ONCE = 50;  // lines of the list
+const pagers = document.querySelectorAll(".pager");
+let rows = [...list?.tBodies ?? []].flatMap((body) => [...body.rows]);
+let part = 0;
 const columns = [...list?.tHead.rows[0].cells ?? []].map((head) => head.dataset.source ?? head.textContent);
-const texts = [];
+const texts = new Map();
 
 // What a row can be filtered by, as lists: most of it stands in its cells.
 function properties(row) {
@@ -23,6 +26,7 @@ function properties(row) {
 for (const body of list?.tBodies ?? []) {
   const [first, ...others] = [...body.rows].map((row) => row.cells[0]);
   for (const cell of others) cell.prepend(first.firstChild.textContent);
+  for (const row of body.rows) row.dataset.conditions = body.dataset.conditions ?? "";
 }
 
 // read before the rows are sorted, which takes them out of the parts of their artefacts
@@ -35,16 +39,23 @@ function narrow() {
   chosen.delete("search");
   const wanted = [...new Set(chosen.keys())].map((name) => [name, chosen.getAll(name).filter(Boolean)])
     .filter(([, values]) => values.length > 0);
-  if (texts.length === 0 && asked.some(Boolean)) {
-    texts.push(...rows.map((row) => `${row.textContent} ${row.querySelector("a")?.hash ?? ""}`.toLowerCase()));
+  if (texts.size === 0 && asked.some(Boolean)) {
+    for (const row of rows) texts.set(row, `${row.textContent} ${row.querySelector("a")?.hash ?? ""}`.toLowerCase());
   }
-  let count = 0;
-  rows.forEach((row, position) => {
-    const has = known.get(row);
-    row.hidden = !wanted.every(([name, values]) => has[name].some((value) => values.includes(value))) ||
-      !asked.every((word) => word === "" || texts[position].includes(word));
-    count += !row.hidden;
-  });
+  const matching = rows.filter((row) => (
+    wanted.every(([name, values]) => known.get(row)[name].some((value) => values.includes(value))) &&
+    asked.every((word) => word === "" || texts.get(row).includes(word))));
+  const count = matching.length;
+  const last = Math.max(Math.ceil(count / AT_ONCE) - 1, 0);
+  part = Math.min(part, last);
+  const seen = new Set(matching.slice(part * AT_ONCE, (part + 1) * AT_ONCE));
+  for (const row of rows) row.hidden = !seen.has(row);
+  for (const pager of pagers) {
+    pager.hidden = last === 0;
+    pager.querySelector("span").textContent = `${part * AT_ONCE + 1} to ${part * AT_ONCE + seen.size} of ${count}`;
+    pager.querySelector("[data-step='-1']").disabled = part === 0;
+    pager.querySelector("[data-step='1']").disabled = part === last;
+  }
   const more = wanted.filter(([name]) => name !== "verdict").flatMap(([, values]) => values).join(", ");
   document.getElementById("active").textContent = more && `: ${more.replaceAll("_", " ")}`;
   document.getElementById("shown").textContent = `${count} of ${rows.length}`;
@@ -62,6 +73,7 @@ function follow() {
 }
 
 function remember() {
+  part = 0;
   narrow();
   const given = [...new FormData(form)].filter(([, value]) => value);
   history.replaceState(null, "", `#${new URLSearchParams(given)}`);
@@ -76,8 +88,11 @@ function sort(head, column) {
   const key = (row) => row.cells[column].dataset.order ?? shown(row.cells[column].textContent);
   const order = (one, other) => one - other || (Number.isNaN(one - other) ? `${one}`.localeCompare(other, "en", { numeric: true }) : 0);
   const empty = (text) => Number(text === "");
-  list.tBodies[0].append(...rows.toSorted((one, other) => (
-    empty(key(one)) - empty(key(other)) || (up ? 1 : -1) * order(key(one), key(other)))));
+  rows = rows.toSorted((one, other) => (
+    empty(key(one)) - empty(key(other)) || (up ? 1 : -1) * order(key(one), key(other))));
+  list.tBodies[0].append(...rows);
+  part = 0;
+  narrow();
 }
 
 if (list) {
@@ -92,6 +107,13 @@ if (list) {
     button.addEventListener("click", () => sort(head, column));
     head.append(button);
   });
+  for (const button of document.querySelectorAll(".pager button")) {
+    button.addEventListener("click", () => {
+      part += Number(button.dataset.step);
+      narrow();
+      list.scrollIntoView();
+    });
+  }
   addEventListener("hashchange", follow);
   follow();
 }

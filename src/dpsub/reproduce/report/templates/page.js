@@ -144,9 +144,9 @@ const quantity = (cell) => said(cell).words.map((part) => part.trim()).filter(Bo
 const sideless = (text) => text.replace(/\b(lower|upper|attack|proved|refuted|by)\b|[(),]/g, "").replace(/\s+/g, " ");
 const side = (cell) => cell.querySelector(":scope > i").className;
 
-// Every delta is at most 1: an upper bound of 1 proves nothing.
-const trivial = (cell) => side(cell) === "upper" && /δ|delta/.test(quantity(cell) + said(cell).variant) && Number(value(cell)) === 1;
-const kind = (cell) => (trivial(cell) ? "trivial bound: nothing is proved" : kinds[side(cell)]);
+// Every delta is at most 1, and every loss at least 0: such bounds say nothing, and are not cited.
+const trivial = (cell) => (side(cell) === "lower" ? Number(value(cell)) === 0 :
+  side(cell) === "upper" && /δ|delta/.test(quantity(cell) + said(cell).variant) && Number(value(cell)) === 1);
 
 // The interval that a number has itself, or that two columns, one of each side, give together.
 function interval(cell) {
@@ -165,9 +165,13 @@ function citation(cell) {
   const article = cell.closest("article");
   const row = cell.parentElement;
   const place = article ? [article.querySelector("h3").textContent, run.papers[article.id.split("/")[0]]] : [row.cells[0].textContent];
-  const conditions = article ? article.querySelector(".caption").textContent : row.cells[row.cells.length - 1].textContent;
+  const about = quantity(cell);
+  // what is asked for is no condition
+  const fixed = ((article ?? row).dataset.conditions ?? "").split("; ").filter((part) => !/^[εδ]/.test(part) || !about.includes(part[0]));
+  const relation = cell.dataset.relation ?? row.cells[row.cells.length - 1].textContent.match(/substitute|add_remove|zero_out/)?.[0];
+  const conditions = [...fixed, relation && `relation ${relation}`].filter(Boolean).join(", ");
   return [
-    `${value(cell)} (${kind(cell)})`,
+    `${value(cell)} (${kinds[side(cell)]})`,
     interval(cell) && `Interval: ${interval(cell)}`,
     `Quantity: ${quantity(cell)} (${said(cell).variant})`,
     `Table: ${place.join("; ")}`,
@@ -191,6 +195,7 @@ copy.addEventListener("click", async () => {
 
 for (const sign of document.querySelectorAll("td > i.lower, td > i.upper, td > i.exact")) {
   const cell = sign.parentElement;
+  if (trivial(cell)) continue;
   const button = add(cell, "button", "cite", { type: "button", className: "cite" });
   button.setAttribute("aria-label", `Cite ${value(cell)}`);
   button.addEventListener("click", () => {
@@ -203,7 +208,7 @@ for (const sign of document.querySelectorAll("td > i.lower, td > i.upper, td > i
 // For browsers that cannot print what is folded by style alone.
 const folded = [];
 addEventListener("beforeprint", () => {
-  folded.push(...document.querySelectorAll("details:not([open])"));
+  folded.push(...document.querySelectorAll("details:not([open], .screen)"));
   for (const one of folded) one.open = true;
 });
 addEventListener("afterprint", () => { for (const one of folded.splice(0)) one.open = false; });
