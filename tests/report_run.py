@@ -20,6 +20,7 @@ from dpsub.reproduce.report import FinishedRun, write_report
 
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = "<script>window.hit=1</script>\"'><img src=x onerror=window.hit=1>|`{{7*7}}`</details>"
+TABLE8 = {"n": 120, "b": 12, "m": 4, "epsilon": 0.5, "n_compositions": 10}
 ADULT = {"dataset": "adult", "label": "synthetic", "rows": 41292}
 
 
@@ -92,6 +93,7 @@ def make(results: Path, names: Sequence[str], over: Mapping[str, Any] | None = N
             "versions": {"dpsub": "0.2.0", "numpy": "2.0.0"},
             "installed": {"numpy": "2.0.0"},
         },
+        settings={"proved_composition": {"table8": TABLE8}},
         citation=yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8")),
         configuration="seed: 7\n",
     )

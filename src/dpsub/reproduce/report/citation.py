@@ -14,7 +14,7 @@ _CONDITIONS = {
     "n_compositions": "k",
     "n": "n",
     "m": "m",
-    "b": "b",
+    "b": "first stage b",
     "noise_multiplier": "noise multiplier",
 }
 """Settings that are conditions of a number about privacy, and their symbols."""

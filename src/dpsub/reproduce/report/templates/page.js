@@ -156,7 +156,7 @@ function interval(cell) {
   const about = (one) => `${said(one).variant}: ${sideless(quantity(one))}`;
   const rest = other ? [...cell.closest("table").querySelectorAll(`td > i.${other}`)].map((sign) => sign.parentElement) : [];
   const partner = rest.find((one) => about(one) === about(cell));
-  if (!partner) return "";
+  if (!partner || trivial(partner)) return "";
   const [low, high] = other === "upper" ? [cell, partner] : [partner, cell];
   return `[${value(low)}, ${value(high)}]`;
 }
