@@ -117,6 +117,7 @@ HOW_TO = [
     "survey-designs",
     "reproduce",
     "verdicts",
+    "cite",
 ]
 INDEXED = {
     "### Add-one or replace-one": ["replace-one", "add-or-remove-one", "adjacency"],

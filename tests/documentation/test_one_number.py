@@ -143,3 +143,13 @@ def test_pages_that_answer_one_question_show_one_number() -> None:
 )
 def test_digits_are_rounded_to_the_safe_side(one: str, other: str, side: str, same: bool) -> None:
     assert agree(one, other, side) == same
+
+
+@needs_all_papers
+def test_the_example_of_a_citation_has_the_numbers_of_the_page_of_its_paper() -> None:
+    example = (ROOT / "docs/how-to/cite.md").read_text(encoding="utf-8")
+    found = (ROOT / "docs/found/must.md").read_text(encoding="utf-8")
+    (row,) = re.findall(r"^\| MUST\.OW \| (8\.49 .*) \|$", found, re.MULTILINE)
+    printed, _, attained, proved = row.split(" | ")
+    assert f"prints {printed}" in example and f"{attained} (attack) and {proved} (proof)" in example
+    assert f"between {attained}, which" in example and f"and {proved}, which is proved" in example

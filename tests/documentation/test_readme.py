@@ -24,6 +24,7 @@ PAGE = (ROOT / "docs/verdicts.md").read_text(encoding="utf-8")
 VERDICTS = verdicts.read_expected(ROOT / "src/dpsub/papers")
 
 renew = script("workflow/scripts/renew_verdicts")  # fills in the tables
+schemes = script("workflow/scripts/draw_schemes")  # who is in which batch
 home = script("workflow/scripts/write_home")  # fills in the answers
 HOME = home.PAGE.read_text(encoding="utf-8")
 
@@ -70,12 +71,18 @@ def test_a_table_has_one_of_four_answers_and_the_same_one_on_every_page(key: str
 
 
 @needs_all_papers
-def test_the_home_page_answers_five_questions_in_their_first_words() -> None:
+def test_the_home_page_answers_seven_questions_in_their_first_words() -> None:
     assert home.renewed(HOME, VERDICTS) == HOME, "run workflow/scripts/renew_pages.py"
     answers = re.findall(r"^\*\*(.+\?)\*\* (.+)$", HOME, flags=re.MULTILINE)
     first = [re.split(r"[:,]| than | regenerates", answer)[0] for _, answer in answers]
-    assert len(answers) == 5 and first[0] == "No" and first[2:4] == ["Worse", "Poisson sampling"]
-    assert re.match(r"\d+ of the \d+ judged", answers[1][1]) and answers[4][1].startswith("`make ")
+    assert len(answers) == 7 and first[0] == "No" and first[2:4] == ["Worse", "Poisson sampling"]
+    assert re.match(r"\d+ of the \d+ judged", answers[1][1]) and answers[6][1].startswith("`make ")
+    assert first[4:6] == ["Yes", "With both bounds"]
+
+
+def test_the_picture_of_the_schemes_is_that_of_its_script() -> None:
+    shown = (ROOT / "docs/pictures/schemes.svg").read_text(encoding="utf-8")
+    assert shown == schemes.picture(), "run workflow/scripts/draw_schemes.py"
 
 
 def test_each_door_of_the_home_page_ends_in_two_commands() -> None:

@@ -116,3 +116,15 @@ def test_the_list_has_the_first_paragraph_of_each_page(script: ModuleType) -> No
         assert (
             f"- [{paper.title}]({paper.key}.md). {script.summary(parts(script, paper)[0])}\n"
         ) in listed
+
+
+@needs_all_papers
+def test_the_statements_that_fail_stand_on_one_page(script: ModuleType) -> None:
+    page = (PAGES / "failed.md").read_text(encoding="utf-8")
+    assert page == script.failed(VERDICTS), "run workflow/scripts/renew_pages.py"
+    for paper in TOLD:
+        rows = script.failing(paper, VERDICTS).count("\n| ") - 2
+        own = page.partition(f"## {paper.title}\n")[2].partition("\n## ")[0]
+        assert own.count("\n| ") - 2 == rows or not paper.citation or not own
+    for link in re.findall(r"\]\(([^)#:]+\.md)", page):
+        assert (PAGES / link).exists(), link

@@ -38,6 +38,14 @@ SCALES, COLOURS = (2 / 3, 0.58, 0.5, 0.42, 0.35), (128, 64)
 than so many bytes are used."""
 BYTES = 60_000
 WEIGHTY = "Errors that change conclusions"
+FAILED = "failed"
+"""Page of the statements that fail, of all papers."""
+FAILED_HEAD = """\
+# Statements that fail
+
+Statements of the papers that fail as printed, each with the erratum that says why and what holds instead. Printed numbers that differ
+are counted, table by table, in [verdicts](../verdicts.md).
+"""
 PART = "part.md"
 """Template of the pages below its own that a paper may have, in its folder."""
 
@@ -62,9 +70,10 @@ def renew(verdicts: pd.DataFrame, results: Path | None = None) -> None:
             (FOUND / key).mkdir(exist_ok=True)
             replace_file(FOUND / key / f"{name}.md", page.encode())
         listed.append(f"- [{paper.title}]({key}.md). {summary(top)}\n")
+    replace_file(FOUND / f"{FAILED}.md", failed(verdicts).encode())
     index = FOUND / "index.md"
     top = index.read_text(encoding="utf-8").partition(MADE)[0]
-    for gone in {page.stem for page in FOUND.glob("*.md")} - {*with_page(), "index"}:
+    for gone in {page.stem for page in FOUND.glob("*.md")} - {*with_page(), "index", FAILED}:
         (FOUND / f"{gone}.md").unlink()
         for page in FOUND.glob(f"{gone}/*.md"):
             page.unlink()
@@ -214,6 +223,18 @@ def failing(paper: Paper, verdicts: pd.DataFrame) -> str:
         if lines
         else ""
     )
+
+
+def failed(verdicts: pd.DataFrame) -> str:
+    """Return the page with the statements that fail of all papers."""
+    text = f"{FAILED_HEAD}\n{MADE}"
+    for key, paper in with_page().items():
+        table = failing(paper, verdicts).partition("\n\n")[2] if paper.citation else ""
+        if table:
+            # errata that change conclusions are told on the page of the paper
+            table = table.replace("](#", f"]({key}.md#")
+            text += f"\n## {paper.title}\n\n[What stands, and what does not]({key}.md)\n\n{table}"
+    return text
 
 
 def anchors(paper: Paper) -> dict[str, str]:

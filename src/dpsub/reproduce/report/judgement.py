@@ -18,7 +18,7 @@ from dpsub.reproduce.verdicts import AS_DONE, CELL, FAILING, NOT_COMPARED, UNJUD
 YES, PARTLY, NO, NOT_JUDGED = WORDS = ("yes", "partly", "no", "not judged")
 """Answers to "is it right?", for each table, figure and list of claims, on every page: yes if all
 that was judged is confirmed; no if what differs, fails or comes out only as done is at least as
-much as what is confirmed; partly in between. What is open counts for neither."""
+much as what is confirmed; partly in between. Open numbers count for neither."""
 NO_FINDING = "This run is too small for the finding of the full one, or lacks its data."
 REPORTED = UNJUDGED["timing"]
 AS_DONE_ONLY = "only by following what was done, not what the paper says"
