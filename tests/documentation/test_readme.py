@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import dpsub
+from dpsub.accounting.engine import work
 from dpsub.errors import DataError
 from dpsub.reproduce import verdicts
 from dpsub.reproduce.papers import papers
@@ -129,8 +130,7 @@ def test_the_picture_shows_what_the_accountant_says() -> None:
             steps=row["n_compositions"],
             delta=1e-5,
             adjacency=row["adjacency"],
-            width=0.05 * row["attack"],
-            effort=None,
+            effort=4 if row["sampler"] == "must_ow" else work.EFFORT,
         )
         assert (answer.lower, answer.upper) == pytest.approx(
             (row["attack"], row["proved"]), rel=1e-6

@@ -1,5 +1,6 @@
-"""Draw who is in which batch under each sampling scheme, as docs/pictures/schemes.svg shows it: rows
-are records, columns are steps, and a dot is a record that is drawn.
+"""Draw who is in which batch under each sampling scheme, as docs/pictures/schemes.svg shows it.
+
+Rows are records, columns are steps, and a dot is a record that is drawn.
 
     .venv/bin/python workflow/scripts/draw_schemes.py docs/pictures/schemes.svg
 """

@@ -43,8 +43,8 @@ FAILED = "failed"
 FAILED_HEAD = """\
 # Statements that fail
 
-Statements of the papers that fail as printed, each with the erratum that says why and what holds instead. Printed numbers that differ
-are counted, table by table, in [verdicts](../verdicts.md).
+Statements of the papers that fail as printed, each with the erratum that says why and what holds
+instead. Printed numbers that differ are counted, table by table, in [verdicts](../verdicts.md).
 """
 PART = "part.md"
 """Template of the pages below its own that a paper may have, in its folder."""
