@@ -313,11 +313,13 @@ class StatisticEvent(AttackEvent):
 @dataclass(frozen=True)
 class EnclosedEvent(Event):
     """A step that one event bounds, perhaps with a second one at less cost, and that others attain,
-    each by data sets of its own; without these, the bound is all that is known."""
+    each by data sets of its own; without these, the bound is all that is known. `attained`: whether
+    the first attack is about the same loss as the bound."""
 
     proved: Event
     attacks: tuple[Event, ...]
     also_proved: Event | None = None
+    attained: bool = False
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return self.proved.upper(step, tail, swapped)
@@ -337,6 +339,10 @@ class EnclosedEvent(Event):
     @property
     def upper_symmetric(self) -> bool:
         return self.proved.upper_symmetric
+
+    @property
+    def exact(self) -> bool:
+        return self.attained
 
     @property
     def attacked(self) -> bool:

@@ -15,6 +15,7 @@ from dpsub.relations import Relation
 
 if TYPE_CHECKING:  # a case names its numerics; what a question needs of them its scheme imports
     from dpsub.accounting.engine.pairs import GaussianPair
+    from dpsub.accounting.engine.pld import Profile
     from dpsub.accounting.engine.privacy_events import Event
     from dpsub.accounting.games.filler_flip import Attacked
     from dpsub.accounting.games.game import GameCells
@@ -95,6 +96,14 @@ class AttackChoice(NamedTuple):
     statistic: str = "sum"
 
 
+class GroupAttack(NamedTuple):
+    """Attacks with the records of a group, each with its data sets, and these in words."""
+
+    events: tuple[Event, ...]
+    choices: tuple[AttackChoice, ...]
+    attained: str
+
+
 class TightGame(NamedTuple):
     """The game of the adaptive adversary that bounds many steps, and its theorem."""
 
@@ -153,6 +162,12 @@ class Case:
         The pair that the papers compose, under the relation for which they state it.
     amplification : Amplification, optional
         None for samples that are no chain of stages.
+    group_attack : callable, optional
+        Function of a size that returns the attacks with all records of a group, where the proof for
+        groups is the curve of one record (Theorem 39).
+    revealed : callable, optional
+        Function of a size that returns, for such groups, the profiles of an epoch whose steps with
+        records of the group are known (Theorem 76).
     certified : tuple of Certified
         Bounds that a certificate proves for `event.upper_choices`: each choice by a theorem of its
         own, or the least of fewer bounds. Empty where `theorem` proves all of them.
@@ -175,6 +190,8 @@ class Case:
     game: TightGame | None = None
     papers_pair: Callable[[], GaussianPair] | None = None
     amplification: Amplification | None = None
+    group_attack: Callable[[int], GroupAttack] | None = None
+    revealed: Callable[[int], tuple[Profile, Profile]] | None = None
     certified: tuple[Certified, ...] = ()
     attack_section: str = "5"
     attack_certified: bool = True

@@ -36,6 +36,7 @@ from dpsub.accounting.engine.pld import (
     symmetric_pld,
 )
 from dpsub.accounting.engine.privacy_events import AttackEvent, Event, order_grid
+from dpsub.accounting.schemes.allocation.occupancy import Occupancy
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
 
@@ -477,20 +478,30 @@ def statistic(t: int, k: int, deviation: float, c: float, x: float, y: float) ->
         for mean in (x, y)
     )
     value = up - down if y < 0 else up
-    return _laws_of_sums(z, value, t, k, (x * sigma, y * sigma))
+    return laws_of_sums(z, value, Occupancy.of_one(t, k), (x * sigma, y * sigma))
 
 
-def _laws_of_sums(
-    z: np.ndarray, value: np.ndarray, t: int, k: int, shifts: tuple[float, float]
+def laws_of_sums(
+    z: np.ndarray, value: np.ndarray, held: Occupancy, shifts: tuple[float, float]
 ) -> SumLaws:
-    """For each shift masses of a sum of t values of N(0, 1), k of them shifted; values are
-    tabulated at increasing z, rise with it, and are rounded to a grid."""
-    (first, shifted_deviation), (second, _) = (
-        _moments(value, np.exp(-0.5 * (z - mean) ** 2)) for mean in shifts
-    )
-    _, deviation = _moments(value, np.exp(-0.5 * z**2))
-    spread = math.sqrt(t) * deviation + math.sqrt(k) * shifted_deviation
-    width = 24 * spread + k * (first - second) + float(value[-1] - value[0])
+    """For each shift masses of a sum of values of N(0, 1), one for each step; those of a step that
+    holds i records are shifted by i times as much. Values are tabulated at increasing z, rise with
+    it, and are rounded to a grid."""
+
+    @cache
+    def moments(mean: float) -> tuple[float, float]:
+        return _moments(value, np.exp(-0.5 * (z - mean) ** 2))
+
+    deviation = moments(0.0)[1]
+    spread, moved = math.sqrt(held.steps) * deviation, 0.0
+    for row in held.rows:
+        there = [(i, count) for i, count in enumerate(row) if i and count]
+        widest = max((moments(i * shifts[0])[1] for i, _ in there), default=0.0)
+        at_row = math.sqrt(sum(count for _, count in there)) * widest
+        spread = max(spread, math.sqrt(held.steps) * deviation + at_row)
+        apart = ((moments(i * shifts[0])[0] - moments(i * shifts[1])[0], c) for i, c in there)
+        moved = max(moved, sum(count * distance for distance, count in apart))
+    width = 24 * spread + moved + float(value[-1] - value[0])
     h = max(deviation / 12, width / _MOST_PLACES)
     while True:
         integers = np.arange(round(float(value[0]) / h), round(float(value[-1]) / h) + 1)
@@ -500,12 +511,8 @@ def _laws_of_sums(
         # any edges are right, as long as they are the same for all shifts: what is computed is a
         # number of the output, whose loss is a lower bound (F2)
         edges = np.interp((integers[:-1] + 0.5) * h, value, z)
-        other = normal_masses(edges, 0.0)
-        laws = []
-        for mean in shifts:
-            terms = [(normal_masses(edges, mean), k), (other, t - k)] if mean else [(other, t)]
-            laws.append(_sums(h, integers, terms))
-        losses = [loss for law in laws for loss in law]
+        laws = [_laws_of_rows(h, integers, edges, held, shift) for shift in shifts]
+        losses = [loss for rows in laws for law in rows for loss in law]
         reaches = [loss.cumulants.reach(tilt, -30.0) for loss in losses for tilt in _TILTS]
         if max(high - low for low, high in reaches) <= 2 * h * _MOST_PLACES:
             break
@@ -514,11 +521,43 @@ def _laws_of_sums(
     size = round(max(high - low for low, high in reaches) / h)
     for_each = 2 * work.transform(size) + 30 * work.NUMBER * size
     work.ensure(len(reaches) * for_each, "the sums of an epoch")
-    sums = [[[loss.masses(tilt) for tilt in _TILTS] for loss in law] for law in laws]
-    every = [total for law in sums for loss in law for total in loss]
+    sums = [
+        [[[loss.masses(tilt) for tilt in _TILTS] for loss in law] for law in rows] for rows in laws
+    ]
+    every = [total for rows in sums for law in rows for loss in law for total in loss]
     places = np.arange(min(s.start for s in every), max(s.start + s.values.size for s in every))
-    first_bounds, second_bounds = (_best_masses(down, up, places) for down, up in sums)
-    return SumLaws(edges, first_bounds, second_bounds)
+    bounds = [[_best_masses(down, up, places) for down, up in rows] for rows in sums]
+    # without a shift all rows have one law
+    return SumLaws(
+        edges,
+        *(
+            _of_all_rows(rows, held) if shift else rows[0]
+            for rows, shift in zip(bounds, shifts, strict=True)
+        ),
+    )
+
+
+def _laws_of_rows(
+    h: float, integers: np.ndarray, edges: np.ndarray, held: Occupancy, shift: float
+) -> list[tuple[ComposedLoss, ComposedLoss]]:
+    """Return the law of the sum for each row, rounded down and up; a single one without a shift."""
+    masses = cache(lambda mean: normal_masses(edges, mean))
+    if not shift:
+        return [_sums(h, integers, [(masses(0.0), held.steps)])]
+    return [
+        _sums(
+            h, integers, [(masses(i * shift), row[i]) for i in reversed(range(len(row))) if row[i]]
+        )
+        for row in held.rows
+    ]
+
+
+def _of_all_rows(laws: list[MassBounds], held: Occupancy) -> MassBounds:
+    """Return bounds of the masses of a sum whose row is drawn; the rows that are left out may put
+    all they have anywhere."""
+    least = sum(share * law[0] for share, law in zip(held.least, laws, strict=True))
+    most = sum(share * law[1] for share, law in zip(held.most, laws, strict=True))
+    return np.asarray(least), np.minimum(most + held.rest, 1.0)
 
 
 def _best_masses(down: list[TiltedSum], up: list[TiltedSum], places: np.ndarray) -> MassBounds:

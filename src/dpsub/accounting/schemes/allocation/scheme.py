@@ -8,9 +8,11 @@ import math
 import numpy as np
 
 from dpsub.accounting.engine.pairs import MIN_SCALE, PoissonPair, WorPair
+from dpsub.accounting.engine.pld import Profile
 from dpsub.accounting.engine.privacy_events import Event, PairEvent
 from dpsub.accounting.games.static import ANY_N, EpochAttack, Neighbours
 from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.allocation.occupancy import Occupancy
 from dpsub.accounting.schemes.allocation.one_step import AllocationEvent, replaced_event
 from dpsub.accounting.schemes.allocation.several_steps import SubsetEvent
 from dpsub.accounting.schemes.case import (
@@ -18,6 +20,7 @@ from dpsub.accounting.schemes.case import (
     AttackChoice,
     Case,
     Certified,
+    GroupAttack,
     Theorem,
     covers,
     needs_fixed_denominator,
@@ -64,6 +67,8 @@ def random_allocation(release: Release, relation: Relation) -> Case:
         # the distance of Gaussians in k steps at the record's distance each
         shift=math.sqrt(k) * (2.0 if is_replaced else 1.0),
         static=lambda: _played(schedule, release, relation),
+        group_attack=lambda group: _attack_of_group(t, k, s, relation, group),
+        revealed=lambda group: _revealed(t, k, s, relation, group),
         attack_section="4.6",
     )
 
@@ -145,6 +150,39 @@ def _choices(event: Event, k: int, relation: Relation) -> tuple[AttackChoice, ..
     # the fast bounds of a zeroed-out record come first
     put_to_0 = AttackChoice(Neighbours(1.0, 0.0, 0.0), statistic)
     return put_to_0, AttackChoice(neighbours, "step functions")
+
+
+def _attack_of_group(t: int, k: int, s: float, relation: Relation, group: int) -> GroupAttack:
+    """Return attacks with as many records C among zero records. Where choices of k steps meet in
+    too many ways, the sum of all steps alone is known for all of them, and functions of the steps
+    for fewer: the others are then the same in both data sets."""
+    from dpsub.accounting.schemes.groups.steps import attacks_on_steps, sum_of_steps
+
+    other = OTHER[relation]
+    x, y = 1.0, float(other or 0.0)
+    events: tuple[Event, ...] = (sum_of_steps(t, group * k, s, y),)
+    statistics: tuple[str, ...] = ("sum of all steps",)
+    played = Occupancy.most_allocated(t, k, group)
+    if k < t:
+        more, named = attacks_on_steps(Occupancy.allocated(t, k, played), s, x, y)
+        events, statistics = (*more, *events), (*named, *statistics)
+    neighbours = Neighbours(1.0, other, 0.0)
+    return GroupAttack(
+        events,
+        tuple(AttackChoice(neighbours, statistic) for statistic in statistics),
+        f"{group} records C {'against -C ' if y else ''}among zero records, using a sum of "
+        "functions of the steps, or the largest one",
+    )
+
+
+def _revealed(t: int, k: int, s: float, relation: Relation, group: int) -> tuple[Profile, Profile]:
+    from dpsub.accounting.schemes.groups.steps import revealed_profiles
+
+    distance = (2.0 if relation is Relation.SUBSTITUTE else 1.0) / s
+    if Occupancy.most_allocated(t, k, group) == group:
+        return revealed_profiles(Occupancy.allocated(t, k, group), distance)
+    # all of them in the same k steps are farthest
+    return revealed_profiles(Occupancy(((t - k, *[0] * (group - 1), k),)), distance)
 
 
 def _played(schedule: RandomAllocation, release: Release, relation: Relation) -> EpochAttack:

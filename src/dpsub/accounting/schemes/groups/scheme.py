@@ -39,6 +39,7 @@ from dpsub.accounting.schemes.case import (
     AttackChoice,
     Case,
     Certified,
+    GroupAttack,
     Scheme,
     Theorem,
     covers_groups,
@@ -469,18 +470,25 @@ def by_composition(release: Release, relation: Relation, single: Scheme) -> Case
     added = relation is Relation.ADD_REMOVE and release.n is not None
     curve, first = _group_curve(release, relation, group, single)
     event: Event = DominatedEvent(curve.profiles, None)
-    attained = ""
-    if not added:
-        # the unit's other records are 0, or the same in both data sets
-        attacks = tuple(each for each in first.event.attack_choices if each.attacked)
-        event = EnclosedEvent(event, attacks) if attacks else event
-        attained = first.attained if attacks else ""
+    proved = f"the curve of one record, composed with itself {group} times: {first.proved}"
+    if first.revealed is not None:
+        revealed = first.revealed(group)
+        event = DominatedEvent(lambda tail: _both_least(curve.profiles(tail), revealed), None)
+        proved += "; or the steps of all revealed, whichever is smaller"
+    attack = GroupAttack((), (), "")
+    if first.group_attack is not None:
+        attack = first.group_attack(group)
+    # of one record alone the others are 0, or the same in both data sets
+    alone = () if added else tuple(each for each in first.event.attack_choices if each.attacked)
+    if attack.events or alone:
+        event = EnclosedEvent(event, attack.events + alone)
     return replace(
         first,
         event=event,
         theorem=Theorem("39", "4.8"),
-        proved=f"the curve of one record, composed with itself {group} times: {first.proved}",
-        attained=attained,
+        proved=proved,
+        attained=attack.attained or (first.attained if alone else ""),
+        choices=attack.choices + (first.choices if alone else ()),
         sensitivity=f"for each of {group} records {first.sensitivity}",
         conditions=(*first.conditions, _unit_condition(release)),
         shift=first.shift * group,
@@ -489,7 +497,16 @@ def by_composition(release: Release, relation: Relation, single: Scheme) -> Case
         filler_flip=None,
         papers_pair=None,
         amplification=None,
+        group_attack=None,
+        revealed=None,
     )
+
+
+def _both_least(
+    one: tuple[Profile, Profile], other: tuple[Profile, Profile]
+) -> tuple[Profile, Profile]:
+    forward, backward = zip(one, other, strict=True)
+    return _least(*forward), _least(*backward)
 
 
 def _group_curve(

@@ -9,6 +9,7 @@ of the largest coordinate under both; `shuffling.scheme` takes it as a lower end
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,23 +63,31 @@ class LargestStep(Statistic):
         return low, high
 
     def _masses(self, edges: np.ndarray, mean: float) -> MassBounds:
-        """Return masses between edges from log P(largest <= t) = log Phi((t - mean) / s) + (T - 1)
-        log Phi(t / s), as differences of the smaller tail. Each logarithm is off by at most eps (16
-        + 8 z^2) of itself, its own error and that of z = (t - mean) / s."""
-        log_below, error = np.zeros(edges.size), np.zeros(edges.size)
-        for centre, count in ((mean, 1), (0.0, self.steps - 1)):
-            z = np.clip((edges - centre) / self.noise_multiplier, -_FARTHEST, _FARTHEST)
-            log_part = count * log_ndtr(z)
-            log_below += log_part
-            error += _EPS * (16 + 8 * z * z) * np.abs(log_part)
-        error = np.minimum(error, 1.0)
-        # an error e of the logarithm is one of at most 2 e of exp, e <= 1
-        below, above = np.exp(log_below), -np.expm1(log_below)
-        below_error = 2 * (error + 2 * _EPS) * below
-        above_error = 2 * error * below + 4 * _EPS * above
-        left = above[:-1] > 0.5
-        masses = tail_differences(below, above, left)
-        errors = np.where(
-            left, below_error[1:] + below_error[:-1], above_error[1:] + above_error[:-1]
-        )
-        return np.maximum(masses - errors, 0.0), np.maximum(masses, 0.0) + errors
+        return masses_of_largest(edges, [(mean, 1), (0.0, self.steps - 1)], self.noise_multiplier)
+
+
+def masses_of_largest(
+    edges: np.ndarray, outputs: Sequence[tuple[float, int]], noise_multiplier: float
+) -> MassBounds:
+    """Return masses between edges of the largest of independent outputs, of which so many have each
+    mean.
+
+    They are differences of the smaller tail of log P(largest <= t) = the sum of log Phi((t - mean)
+    / s). Each logarithm is off by at most eps (16 + 8 z^2) of itself, its own error and that of z =
+    (t - mean) / s.
+    """
+    log_below, error = np.zeros(edges.size), np.zeros(edges.size)
+    for centre, count in outputs:
+        z = np.clip((edges - centre) / noise_multiplier, -_FARTHEST, _FARTHEST)
+        log_part = count * log_ndtr(z)
+        log_below += log_part
+        error += _EPS * (16 + 8 * z * z) * np.abs(log_part)
+    error = np.minimum(error, 1.0)
+    # an error e of the logarithm is one of at most 2 e of exp, e <= 1
+    below, above = np.exp(log_below), -np.expm1(log_below)
+    below_error = 2 * (error + 2 * _EPS) * below
+    above_error = 2 * error * below + 4 * _EPS * above
+    left = above[:-1] > 0.5
+    masses = tail_differences(below, above, left)
+    errors = np.where(left, below_error[1:] + below_error[:-1], above_error[1:] + above_error[:-1])
+    return np.maximum(masses - errors, 0.0), np.maximum(masses, 0.0) + errors

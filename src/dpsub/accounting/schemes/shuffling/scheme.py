@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpsub.accounting.engine.pairs import PoissonPair, WorPair
+from dpsub.accounting.engine.pld import Profile
 from dpsub.accounting.engine.privacy_events import (
     EnclosedEvent,
     Event,
@@ -20,12 +21,14 @@ from dpsub.accounting.engine.privacy_events import (
 )
 from dpsub.accounting.games.static import EpochAttack, Neighbours
 from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.allocation.occupancy import Occupancy
 from dpsub.accounting.schemes.allocation.one_step import AllocationEvent, DroppedEvent, SumEvent
 from dpsub.accounting.schemes.case import (
     OTHER,
     AttackChoice,
     Case,
     Certified,
+    GroupAttack,
     Theorem,
     covers,
     needed_records,
@@ -121,6 +124,8 @@ def shuffling(release: Release, relation: Relation) -> Case:
         shift=float(distance),
         static=lambda: _played(schedule, n, relation, s),
         certified=certified,
+        group_attack=lambda group: _attack_of_group(schedule, n, relation, s, group),
+        revealed=lambda group: _revealed(schedule, n, distance / s, group),
         attack_section="4.3",
         attack_certified=in_steps == 1,
     )
@@ -151,12 +156,40 @@ def _attacks(
     return tuple(events), tuple(choices)
 
 
+def _attack_of_group(
+    schedule: Shuffle, n: int, relation: Relation, s: float, group: int
+) -> GroupAttack:
+    """Return attacks with as many records C among records at -C, whose places they take."""
+    from dpsub.accounting.schemes.groups.steps import attacks_on_steps
+
+    held = Occupancy.shuffled(_sizes(schedule, n), n, group)
+    other = OTHER[relation]
+    assert other is not None
+    events, statistics = attacks_on_steps(held, s, 2.0, 1.0 + other)
+    neighbours = Neighbours(1.0, other, -1.0)
+    return GroupAttack(
+        events,
+        tuple(AttackChoice(neighbours, statistic) for statistic in statistics),
+        f"{group} records C against {'-C' if other else '0'} among records -C, using the largest "
+        "step of an epoch or a sum of functions of the steps",
+    )
+
+
+def _revealed(schedule: Shuffle, n: int, distance: float, group: int) -> tuple[Profile, Profile]:
+    from dpsub.accounting.schemes.groups.steps import revealed_profiles
+
+    return revealed_profiles(Occupancy.shuffled(_sizes(schedule, n), n, group), distance)
+
+
+def _sizes(schedule: Shuffle, n: int) -> tuple[int, ...]:
+    # where the last ones are dropped, these add up to less than n
+    starts = range(0, schedule.m * schedule.steps_per_epoch(n), schedule.m)
+    return tuple(min(schedule.m, n - start) for start in starts)
+
+
 def _played(schedule: Shuffle, n: int, relation: Relation, s: float) -> EpochAttack:
     """Return the attack that an audit plays, with fillers at -C, as the size of a step is fixed."""
     other = OTHER[relation]
     assert other is not None
-    steps = schedule.steps_per_epoch(n)
-    # where the last ones are dropped, these add up to less than n
-    sizes = np.minimum(schedule.m, n - schedule.m * np.arange(steps))
     neighbours = Neighbours(1.0, other, -1.0)
-    return EpochAttack(neighbours, (n, n), (2.0, 1.0 + other), sizes / n, s)
+    return EpochAttack(neighbours, (n, n), (2.0, 1.0 + other), np.array(_sizes(schedule, n)) / n, s)

@@ -22,7 +22,7 @@ from dpsub.accounting.engine.profiles import gaussian_profile, log_lift
 from dpsub.accounting.engine.statistic import Statistic
 from dpsub.accounting.games.game import best_half_line, replaced_profile
 from dpsub.relations import Relation
-from dpsub.sampling.laws import log_binomial
+from dpsub.sampling.laws import MultiplicityLaw, log_binomial, log_hypergeometric
 
 _EPS = float(np.finfo(float).eps)
 _SMALLEST = float(np.finfo(float).tiny)
@@ -96,11 +96,15 @@ class CutSample:
 
 
 def _at_least(count: int, n: int, rate: float) -> float:
-    """Return P(Binomial(n, rate) >= count), 1 <= count <= n."""
+    """Return P(Binomial(n, rate) >= count), count >= 1."""
+    if count > n:
+        return 0.0
     return float(betainc(count, n - count + 1, rate))
 
 
 def _below(count: int, n: int, rate: float) -> float:
+    if not 0 < count <= n:
+        return 1.0 if count > n else 0.0
     return float(betaincc(count, n - count + 1, rate))
 
 
@@ -267,52 +271,63 @@ def _weighted(weights: tuple[float, float], parts: tuple[Profile, Profile]) -> R
     )
 
 
+def drawn_of_group(sample: CutSample, group: int) -> MultiplicityLaw:
+    """Return a law below that of the number of records of a group in a sample of all n: weights of
+    numbers above 0 are rounded down, and what they lack is put at 0."""
+    n, q, most = sample.n, sample.rate, sample.most
+    counts = np.arange(1, min(group, most) + 1)
+    # with room left all that are drawn are kept
+    room = np.array([_below(most - k, n - group, q) for k in counts.tolist()])
+    with np.errstate(divide="ignore"):
+        kept = np.exp(log_binomial(counts, group, q)) * room
+        full = _at_least(most, n, q) * np.exp(log_hypergeometric(counts, n, group, most))
+    weights = (kept + full) * (1 - 4 * _PROBABILITY_ERROR)
+    with np.errstate(divide="ignore"):
+        return MultiplicityLaw(np.log(np.append(1 - weights.sum(), weights)))
+
+
 @dataclass(frozen=True)
 class FilledSample(Statistic):
-    """The sum where the other records are -1 and the differing one is 1, against `other`: -1, 0, or
-    None where it is not there. Of samples whose sum is far above -B only those up to `window` above
-    it are told apart."""
+    """The sum where the records of a group are 1, against `other`: -1, 0, or None where they are
+    not there, and all other records are -1. Of samples whose sum is far above -B only those up to
+    `window` above it are told apart."""
 
     sample: CutSample
     other: int | None
     noise_multiplier: float
+    group: int = 1
 
     @cached_property
     def window(self) -> int:
-        return min(self.sample.most, math.ceil(min(10 * self.noise_multiplier, _WIDEST)) + 10)
+        wide = math.ceil(min(10 * self.noise_multiplier, _WIDEST)) + 10
+        return min(self.sample.most, wide)
 
     @cached_property
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return P and Q of the sum + B = -1, 0, ..., window + 1, as far as sums are told apart, up
-        to `_PROBABILITY_ERROR`; those of full samples without the record are `stays`."""
-        sample, window = self.sample, self.window
-        # index i stands for the sum + B = i - 1
-        p, q = np.zeros(window + 3), np.zeros(window + 3)
-        # K' of the others, all at -1, leave the sum + B = B - K' in a sample with room
-        others = np.arange(sample.most - 1, sample.most - window - 1, -1)
-        with np.errstate(divide="ignore"):
-            room = np.exp(log_binomial(others, sample.n - 1, sample.rate))
-        places = 1 + np.arange(1, window + 1)
-        np.add.at(p, places, (1 - sample.rate) * room)
-        np.add.at(p, places + 1, sample.rate * room)
-        # in a full sample the record takes the place of one at -1, 2 below it
-        p[3] += sample.displacing
+        """Return P and Q of the sum + B = 0, 1, ..., window + 2 g, as far as sums are told apart,
+        up to `_PROBABILITY_ERROR`."""
+        n, q, most, group = self.sample.n, self.sample.rate, self.sample.most, self.group
+        first, second = np.zeros(self.window + 2 * group + 1), np.zeros(self.window + 2 * group + 1)
+        fillers = n - group
+        # samples of k records with room left, k < B, and of l of the group, whose sum is 2 l - k
+        drawn = np.arange(most - 1, most - self.window - 1, -1)
+        full = _at_least(most, n, q)
+        for count in range(min(group, most) + 1):
+            others = np.maximum(drawn - count, 0)
+            with np.errstate(divide="ignore"):
+                room = np.exp(log_binomial(count, group, q) + log_binomial(others, fillers, q))
+                held = full * np.exp(log_hypergeometric(count, n, group, most))
+            room[drawn < count] = 0.0
+            np.add.at(first, most - drawn + 2 * count, room)
+            first[2 * count] += held
+            if self.other is not None:
+                np.add.at(second, most - drawn + (1 + self.other) * count, room)
+                second[(1 + self.other) * count] += held
         if self.other is None:
-            np.add.at(q, places, room)
-            q[1] += sample.full
-        else:
-            np.add.at(q, places, (1 - sample.rate) * room)
-            np.add.at(q, places + self.other, sample.rate * room)
-            q[1 + self.other + 1] += sample.displacing
-        return p, q
-
-    @property
-    def stays(self) -> tuple[float, float]:
-        """Return bounds of the probability of a full sample without the record, whose sum + B is 0:
-        a difference of two tails, whose errors are relative to the larger one."""
-        difference = self.sample.full - self.sample.displacing
-        slack = 2 * _PROBABILITY_ERROR * self.sample.full
-        return max(0.0, difference - slack), difference + slack
+            with np.errstate(divide="ignore"):
+                np.add.at(second, most - drawn, np.exp(log_binomial(drawn, fillers, q)))
+            second[0] += _at_least(most, fillers, q)
+        return first, second
 
     @cached_property
     def beyond(self) -> float:
@@ -321,30 +336,28 @@ class FilledSample(Statistic):
         fewest = self.sample.most - self.window
         if fewest <= 0:
             return 0.0
-        rest = _below(fewest, self.sample.n - 1, self.sample.rate)
+        # of fewer records fewer are drawn
+        rest = _below(fewest, self.sample.n - self.group, self.sample.rate)
         return max(rest * (1 + _PROBABILITY_ERROR), _DEEP)
 
     def range(self, tail: float) -> tuple[float, float]:
         reach = math.sqrt(-2 * math.log(tail)) * self.noise_multiplier
         if self.window < self.sample.most:
-            return -1 - reach, float(self.window)
-        return -1 - reach, self.window + 1 + reach
+            return -reach, float(self.window)
+        return -reach, self.window + 2 * self.group + reach
 
     def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
         # of sums that are not told apart nothing is certain, and all may be in any cell that they
         # reach
         reached = self.beyond * ndtr((edges[1:] - self.window) / self.noise_multiplier)
-        places = np.arange(-1.0, self.window + 2)
-        alone, alone_error = mixture_masses(edges, np.zeros(1), np.ones(1), self.noise_multiplier)
-        missing = [alone - alone_error, alone + alone_error]  # where the sum + B is 0
 
-        def bounds(weights: np.ndarray, stays: tuple[float, float]) -> MassBounds:
-            masses, errors = mixture_masses(edges, places, weights, self.noise_multiplier)
+        def bounds(weights: np.ndarray) -> MassBounds:
+            places = np.flatnonzero(weights)
+            masses, errors = mixture_masses(
+                edges, places.astype(float), weights[places], self.noise_multiplier
+            )
             errors = errors + _PROBABILITY_ERROR * masses
-            lower, upper = (share * part for share, part in zip(stays, missing, strict=True))
-            return np.maximum(masses - errors + lower, 0.0), masses + errors + upper + reached
+            return np.maximum(masses - errors, 0.0), masses + errors + reached
 
         under_p, under_q = self.weights
-        # where the record is not there at all, all full samples are without it
-        stays = (0.0, 0.0) if self.other is None else self.stays
-        return bounds(under_p, self.stays), bounds(under_q, stays)
+        return bounds(under_p), bounds(under_q)

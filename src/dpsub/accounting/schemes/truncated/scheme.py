@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from dpsub.accounting.engine.pairs import PoissonPair, WorPair
+from dpsub.accounting.engine.pairs import FillerPair, MixturePair, PoissonPair, WorPair
 from dpsub.accounting.engine.privacy_events import (
     DominatedEvent,
     EnclosedEvent,
@@ -18,6 +18,7 @@ from dpsub.accounting.schemes.case import (
     OTHER,
     AttackChoice,
     Case,
+    GroupAttack,
     Theorem,
     covers,
     needed_records,
@@ -25,7 +26,12 @@ from dpsub.accounting.schemes.case import (
     needs_gaussian_noise,
 )
 from dpsub.accounting.schemes.conditions import conditions_of
-from dpsub.accounting.schemes.truncated.cut_samples import CutSample, FilledSample, merged_profiles
+from dpsub.accounting.schemes.truncated.cut_samples import (
+    CutSample,
+    FilledSample,
+    drawn_of_group,
+    merged_profiles,
+)
 from dpsub.relations import Relation
 from dpsub.sampling.laws import MOST_SLOTS
 from dpsub.sampling.schedules import TruncatedPoisson
@@ -83,6 +89,7 @@ def truncated_poisson(release: Release, relation: Relation) -> Case:
         # in a full sample a record takes another's place
         shift=2.0,
         static=lambda: _played(release, sampler, relation),
+        group_attack=lambda group: _attack_of_group(release, sampler, relation, group),
         attack_section="3.10",
     )
 
@@ -91,12 +98,33 @@ def _cut_event(sample: CutSample, relation: Relation, s: float) -> EnclosedEvent
     """Return the event whose upper end depends on whether the others fill the sample; attacks among
     records at 0, and, where samples are cut often enough, among records at -C."""
     profiles = cache(lambda tail: merged_profiles(sample, relation, s))
-    attacks: list[Event] = [PairEvent(_pair(sample.included_at_least, relation, s))]
-    if sample.n <= MOST_SLOTS and sample.full > _SELDOM:
-        other = OTHER[relation]
-        filled = FilledSample(sample, None if other is None else int(other), s)
-        attacks.append(StatisticEvent(filled))
-    return EnclosedEvent(DominatedEvent(profiles, None), tuple(attacks))
+    among_zeros = PairEvent(_pair(sample.included_at_least, relation, s))
+    attacks = (among_zeros, *_among_opposite(sample, relation, s, 1))
+    return EnclosedEvent(DominatedEvent(profiles, None), attacks)
+
+
+def _among_opposite(
+    sample: CutSample, relation: Relation, s: float, group: int
+) -> tuple[Event, ...]:
+    """Return the attack among records at -C, where samples are cut often enough."""
+    if sample.n > MOST_SLOTS or sample.full <= _SELDOM:
+        return ()
+    other = OTHER[relation]
+    return (StatisticEvent(FilledSample(sample, None if other is None else int(other), s, group)),)
+
+
+def _attack_of_group(
+    release: Release, sampler: TruncatedPoisson, relation: Relation, group: int
+) -> GroupAttack:
+    """Return attacks with as many records C, among records at 0 and at -C."""
+    n, s, is_added = needed_records(release), release.noise_multiplier, OTHER[relation] is None
+    sample = CutSample(n + group * is_added, sampler.rate, sampler.max_batch)
+    law = drawn_of_group(sample, group)
+    pair = MixturePair(law, s) if relation is Relation.SUBSTITUTE else FillerPair(law, s)
+    events = (PairEvent(pair), *_among_opposite(sample, relation, s, group))
+    choices = tuple(AttackChoice(Neighbours(1.0, OTHER[relation], at)) for at in (0.0, -1.0))
+    attained = f"{group} records C against {_other_record(relation)} among zero records, or among "
+    return GroupAttack(events, choices[: len(events)], f"{attained}records -C")
 
 
 def _pair(rate: float, relation: Relation, s: float) -> PoissonPair | WorPair:
