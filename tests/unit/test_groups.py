@@ -186,7 +186,7 @@ TABLE = {
     (dpsub.MustOW(8, M), "substitute", G): ("bounds", "36"),
     (dpsub.MustOW(8, M), "add_remove", G): ("bounds", "37"),
     (dpsub.MustWW(8, M), "substitute", G): ("bounds", "36"),
-    (dpsub.RandomAllocation(5), "add_remove", G): ("upper", "39"),
+    (dpsub.RandomAllocation(5), "add_remove", G): ("bounds", "39"),
     (dpsub.RandomAllocation(5), "substitute", G): ("bounds", "39"),
     (dpsub.RandomAllocation(5), "zero_out", G): ("bounds", "39"),
     (dpsub.Shuffle(M), "substitute", G): ("bounds", "39"),

@@ -31,6 +31,8 @@ from dpsub.accounting.engine.statistic import Statistic
 from dpsub.divergences.mixtures import one_mixture_loss
 
 _EPS = float(np.finfo(float).eps)
+_LARGEST_ORDER = 690.0  # log orders beyond which doubles overflow
+_NODES = 4000  # thresholds at which a profile of several counts is known
 
 
 def _ends(rate: float, ratio: float, missed: float | None) -> tuple[float, float]:
@@ -284,6 +286,95 @@ class ShiftedOutput(Statistic):
         moved = 2 * _EPS * farthest * laplace_densities(edges, self.rate, centre)
         error = 16 * _EPS * (1 + farthest) * masses + moved
         return np.maximum(masses - error, 0.0), masses + error
+
+
+@dataclass(frozen=True)
+class LaplaceCounts(Statistic):
+    """sum p_l Lap(l x) against sum p_l Lap(l y), over the noise scale: outputs where l records of a
+    group, each drawn once at most, move the sum; p_l = `weights[l]`."""
+
+    weights: tuple[float, ...]
+    x: float
+    y: float
+
+    def range(self, tail: float) -> tuple[float, float]:
+        # beyond the outermost centres the loss is constant
+        most = len(self.weights) - 1
+        return most * min(0.0, self.x, self.y), most * max(0.0, self.x, self.y)
+
+    def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
+        return self._mixture(edges, self.x), self._mixture(edges, self.y)
+
+    def _mixture(self, edges: np.ndarray, centre: float) -> MassBounds:
+        masses, moved = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
+        farthest = (len(self.weights) - 1) * (abs(self.x) + abs(self.y))
+        for count, weight in enumerate(self.weights):
+            if weight:
+                masses += weight * laplace_masses(edges, count * centre)
+                # as in `LaplacePair.masses`
+                moved += laplace_densities(edges, weight, count * centre)
+        error = 16 * _EPS * (1 + farthest + len(self.weights)) * masses
+        error += 2 * _EPS * farthest * moved
+        return np.maximum(masses - error, 0.0), masses + error
+
+
+def counts_profiles(weights: tuple[float, ...], x: float, y: float) -> tuple[Profile, Profile]:
+    """Return H_a(P || Q) and H_a(Q || P), a >= 1, rounded up, for P and Q of `LaplaceCounts`,
+    y <= 0 < x, so that the loss rises with the output.
+
+    At a threshold c the half-line {t > c} has the largest P - a Q of the order a = p(c) / q(c), and
+    chords between such orders lie above the profile, which is convex.
+    """
+    laws = LaplaceCounts(weights, x, y)
+    low, high = laws.range(0.0)
+    # places of the centres, where the slope of the loss jumps, and as many close to either end
+    near = np.geomspace(1e-6, 1.0, _NODES // 4) * (high - low) / 2
+    inner = np.concatenate([np.linspace(low, high, _NODES), low + near, high - near])
+    centres = np.outer([x, y], np.arange(len(weights))).ravel()
+    nodes = np.unique(np.concatenate([np.clip(inner, low, high), centres]))
+    logs, above = zip(*(_densities_and_tails(weights, nodes, each) for each in (x, y)), strict=True)
+    below = [_densities_and_tails(weights, -nodes, -each)[1] for each in (x, y)]
+    losses = logs[0] - logs[1]
+    # what a loss is off by, and a tail, of itself
+    error = 32 * _EPS * (1 + high - low + len(weights))
+
+    def profile(rising: np.ndarray, first: np.ndarray, second: np.ndarray) -> Profile:
+        # an order that is too large by up to twice the error has a best half-line inside this one
+        orders = rising + error
+        kept = np.flatnonzero(np.append(np.diff(orders) > 0, True) & (orders < _LARGEST_ORDER))
+        orders, first, second = orders[kept], first[kept], np.exp(orders[kept]) * second[kept]
+        values = np.minimum(np.maximum(first - second, 0.0) + 4 * error * (first + second), 1.0)
+        # from the largest loss on nothing is left
+        beyond = values[-1] if rising[-1] >= _LARGEST_ORDER - 1 else 0.0
+
+        def chords(log_order: np.ndarray) -> np.ndarray:
+            at = np.asarray(log_order, dtype=float)
+            cell = np.clip(np.searchsorted(orders, at, side="right") - 1, 0, orders.size - 2)
+            width = orders[cell + 1] - orders[cell]
+            share = np.expm1(np.clip(at - orders[cell], 0.0, width)) / np.expm1(width)
+            chord = values[cell] * (1 - share) + values[cell + 1] * share
+            return np.asarray(np.where(at > orders[-1], beyond, chord * (1 + PROFILE_ERROR)))
+
+        return chords
+
+    return (
+        profile(losses, above[0], above[1]),
+        profile(-losses[::-1], below[1][::-1], below[0][::-1]),
+    )
+
+
+def _densities_and_tails(
+    weights: tuple[float, ...], t: np.ndarray, centre: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return logarithms of the densities of sum p_l Lap(l centre) at t, up to a constant, and the
+    masses above t."""
+    counts = np.flatnonzero(weights)
+    away = np.subtract.outer(t, counts * centre)
+    shares = np.array(weights)[counts]
+    near = 0.5 * np.exp(-np.abs(away))
+    log_density = np.logaddexp.reduce(np.log(shares) - np.abs(away), axis=1)
+    # not a product of matrices: see `pld`
+    return log_density, np.einsum("ij,j->i", np.where(away > 0, near, 1 - near), shares)
 
 
 @dataclass(frozen=True)

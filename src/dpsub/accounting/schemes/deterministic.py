@@ -12,6 +12,7 @@ from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import (
     OTHER,
     Case,
+    GroupAttack,
     Theorem,
     covers,
     needs_fixed_denominator,
@@ -20,6 +21,7 @@ from dpsub.accounting.schemes.conditions import conditions_of
 from dpsub.accounting.schemes.poisson import poisson_case
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
+from dpsub.sampling.laws import MultiplicityLaw, log_binomial
 from dpsub.sampling.schedules import CyclicPoisson, Deterministic
 
 _PLACES = (
@@ -50,7 +52,8 @@ def deterministic(release: Release, relation: Relation) -> Case:
     )
     # a step of all records has no places
     has_places = schedule.m is not None
-    return _once_an_epoch(release, relation, 1.0, plan, n or ANY_N, has_places)
+    most = schedule.m if has_places else None
+    return _once_an_epoch(release, relation, 1.0, plan, n or ANY_N, has_places, most)
 
 
 @covers(CyclicPoisson)
@@ -66,14 +69,21 @@ def cyclic_poisson(release: Release, relation: Relation) -> Case:
         "secret"
     )
     n = max(release.n or ANY_N, schedule.cycle)
-    return _once_an_epoch(release, relation, schedule.rate, plan, n, has_places=True)
+    most = None if release.n is None else max(1, release.n // schedule.cycle)
+    return _once_an_epoch(release, relation, schedule.rate, plan, n, True, most)
 
 
 def _once_an_epoch(
-    release: Release, relation: Relation, rate: float, plan: str, n: int, has_places: bool
+    release: Release,
+    relation: Relation,
+    rate: float,
+    plan: str,
+    n: int,
+    has_places: bool,
+    most: int | None,
 ) -> Case:
     """Return the case of one step an epoch: to a record epochs are as many steps of Poisson
-    sampling, for Laplace noise as for Gaussian."""
+    sampling, for Laplace noise as for Gaussian. A step has room for `most` records, or for all."""
     step = poisson_case(release, relation, rate)
     is_added = relation is Relation.ADD_REMOVE
     plans = (plan, _PLACES) if has_places and is_added else (plan,)
@@ -90,4 +100,16 @@ def _once_an_epoch(
         ),
         papers_pair=None,
         amplification=None,
+        group_attack=lambda group: _laplace_in_one_step(
+            relation, rate, release.noise_multiplier, group if most is None else min(group, most)
+        ),
     )
+
+
+def _laplace_in_one_step(relation: Relation, rate: float, s: float, group: int) -> GroupAttack:
+    """Return the attack with as many records in one step; with Gaussian noise theorems about groups
+    have attacks of their own."""
+    from dpsub.accounting.schemes.groups.laplace import attack_among_zeros
+
+    law = MultiplicityLaw(log_binomial(np.arange(group + 1), group, rate))
+    return attack_among_zeros(law, relation, 1 / s)

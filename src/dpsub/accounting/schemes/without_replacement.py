@@ -33,6 +33,7 @@ from dpsub.accounting.schemes.case import (
     Amplification,
     AttackChoice,
     Case,
+    GroupAttack,
     Theorem,
     TightGame,
     covers,
@@ -177,6 +178,7 @@ def _laplace_replaced(release: Release, chain: Chain) -> Case:
         conditions=conditions_of(release, Relation.SUBSTITUTE, depends_on_n=True),
         choices=(AttackChoice(FILLERS[Relation.SUBSTITUTE]),),
         shift=2.0,
+        group_attack=lambda group: _laplace_group(chain, Relation.SUBSTITUTE, s, group),
         filler_flip=pair,
         game=TightGame(lambda: LaplaceCells(rate, s, missed), Theorem("30", "4.1")),
     )
@@ -206,6 +208,7 @@ def _laplace_zeroed(release: Release, chain: Chain) -> Case:
         conditions=conditions_of(release, Relation.ZERO_OUT, depends_on_n=True),
         choices=(AttackChoice(_PUT_TO_0), AttackChoice(Neighbours(1.0, 0.0, 1.0))),
         shift=2.0,
+        group_attack=lambda group: _laplace_group(chain, Relation.ZERO_OUT, s, group),
     )
     if missed:
         return case
@@ -217,6 +220,12 @@ def _laplace_zeroed(release: Release, chain: Chain) -> Case:
         sensitivity="setting the record to 0 moves the sum by C",
         choices=(AttackChoice(_PUT_TO_0),),
     )
+
+
+def _laplace_group(chain: Chain, relation: Relation, s: float, group: int) -> GroupAttack:
+    from dpsub.accounting.schemes.groups.laplace import attack_among_fillers
+
+    return attack_among_fillers(law_of(chain, group), relation, 1 / s)
 
 
 def _laplace_zeroed_event(rate: float, theta: float, missed: float) -> Event:

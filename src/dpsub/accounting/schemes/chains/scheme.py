@@ -16,6 +16,7 @@ from dpsub.accounting.engine.pld import RememberedProfile
 from dpsub.accounting.engine.privacy_events import (
     DominatedEvent,
     EnclosedEvent,
+    Event,
     PairEvent,
     StatisticEvent,
 )
@@ -27,6 +28,7 @@ from dpsub.accounting.schemes.case import (
     Amplification,
     AttackChoice,
     Case,
+    GroupAttack,
     Theorem,
     TightGame,
     covers,
@@ -174,7 +176,7 @@ def _zeroed(release: Release, chain: Chain) -> Case:
             "substitute"
         )
     s = release.noise_multiplier
-    played = ZeroedCopies(pairs.capped(law_of(chain), _TRIMMED), s)
+    played = _put_to_0(chain, s)
 
     @cache
     def profiles(tail: float) -> tuple[RememberedProfile, RememberedProfile]:
@@ -183,12 +185,15 @@ def _zeroed(release: Release, chain: Chain) -> Case:
             RememberedProfile(ZeroedProfile(chain, s, tail, removed=True)),
         )
 
-    # the second pair is that of a record at C among others at 0; others at C have it, too, in the
-    # other order
-    attacks = StatisticEvent(played), PairEvent(FillerPair(played.law, s))
+    def of_group(group: int) -> GroupAttack:
+        records = _put_to_0(chain, s, group)
+        attained = f"{group} records C against 0 among records -C or 0, both directions"
+        return GroupAttack(_attacks_at_0(records), choices, attained)
+
+    choices = AttackChoice(_PUT_TO_0), AttackChoice(_PUT_TO_0_AMONG_ZEROS)
     origin, n_records = -float(chain.stages[-1].size), (chain.n, chain.n)
     return Case(
-        event=EnclosedEvent(DominatedEvent(profiles, None), attacks),
+        event=EnclosedEvent(DominatedEvent(profiles, None), _attacks_at_0(played)),
         theorem=Theorem("47", "3.9"),
         proved=(
             "distances 2 C and C for each occurrence at the last stage, with the earlier stages "
@@ -203,11 +208,22 @@ def _zeroed(release: Release, chain: Chain) -> Case:
             "place, which moves the sum by up to 2 C"
         ),
         conditions=conditions_of(release, Relation.ZERO_OUT, depends_on_n=True),
-        choices=(AttackChoice(_PUT_TO_0), AttackChoice(_PUT_TO_0_AMONG_ZEROS)),
+        choices=choices,
         shift=2.0 * most_copies(chain),
         static=lambda: StepAttack(_PUT_TO_0, n_records, played, s, origin),
+        group_attack=of_group,
         attack_section="3.9",
     )
+
+
+def _put_to_0(chain: Chain, s: float, group: int = 1) -> ZeroedCopies:
+    return ZeroedCopies(pairs.capped(law_of(chain, group), _TRIMMED), s)
+
+
+def _attacks_at_0(played: ZeroedCopies) -> tuple[Event, ...]:
+    """Return the attacks among records at -C, and among others at 0; others at C have the pair of
+    the latter, too, in the other order."""
+    return StatisticEvent(played), PairEvent(FillerPair(played.law, played.noise_multiplier))
 
 
 def fillers_of(chain: Chain, relation: Relation) -> Neighbours:

@@ -43,6 +43,7 @@ from dpsub.accounting.schemes.case import (
     Scheme,
     Theorem,
     covers_groups,
+    needed_records,
 )
 from dpsub.accounting.schemes.chains.scheme import (
     chains,
@@ -59,7 +60,7 @@ from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.base import Chain, StagedSampler
 from dpsub.sampling.laws import MultiplicityLaw, log_binomial
-from dpsub.sampling.schedules import CyclicPoisson, Deterministic, Schedule
+from dpsub.sampling.schedules import CyclicPoisson, Deterministic, Schedule, TruncatedPoisson
 
 MOST_COMPOSED = 32
 """Largest group whose bound is made of the curve of one record: the work grows with it."""
@@ -101,9 +102,31 @@ def poisson_groups(release: Release, relation: Relation) -> Case:
     """Return the case of independent Poisson samples: Theorem 35."""
     rate = release.chain().stages[0].rate
     if release.mechanism == "laplace":
-        # the number of the other records does not matter
-        return by_composition(replace(release, n=None), relation, poisson)
+        return _drawn_with_laplace_noise(release, relation, rate)
     return _drawn_by_coins(release, relation, rate)
+
+
+def _drawn_with_laplace_noise(release: Release, relation: Relation, rate: float) -> Case:
+    """Return the case of the same samples with scalar Laplace noise."""
+    from dpsub.accounting.schemes.groups.laplace import exact_event
+
+    group, theta = _one_group(release), 1 / release.noise_multiplier
+    is_replaced = relation is Relation.SUBSTITUTE
+    single, moved = poisson(replace(release, group=1), relation), _moved(relation, group)
+    against = "its mirror image" if is_replaced else "Lap(0, s), both directions"
+    return replace(
+        single,
+        event=exact_event(_binomial(group, rate), theta, -theta if is_replaced else 0.0),
+        theorem=Theorem("35", "4.8"),
+        proved=f"sum_l p_l Lap(l, s), p = Binomial({group}, q), against {against}, scalar query",
+        attained=f"records +C of one unit, {moved}, among zero records",
+        sensitivity=f"{moved} moves the sum by up to {_times(_reach(relation, group))}",
+        conditions=_conditions(release, relation),
+        shift=_reach(relation, group),
+        static=None,
+        papers_pair=None,
+        amplification=None,
+    )
 
 
 def _drawn_by_coins(release: Release, relation: Relation, rate: float) -> Case:
@@ -199,6 +222,22 @@ def cyclic_groups(release: Release, relation: Relation) -> Case:
     )
 
 
+@covers_groups(TruncatedPoisson)
+def truncated_groups(release: Release, relation: Relation) -> Case:
+    """Return the case of Poisson samples that are cut; where none ever is, of Poisson samples."""
+    # they have more numerics than other samples
+    from dpsub.accounting.schemes.truncated.scheme import truncated_poisson
+
+    group, sampler = _one_group(release), release.sampler
+    assert isinstance(sampler, TruncatedPoisson)
+    most = needed_records(release) + group * (relation is Relation.ADD_REMOVE)
+    if sampler.max_batch < most:
+        return by_composition(release, relation, truncated_poisson)
+    single = truncated_poisson(replace(release, group=1), relation)
+    conditions = (*single.conditions, _unit_condition(release))
+    return replace(_drawn_by_coins(release, relation, sampler.rate), conditions=conditions)
+
+
 @covers_groups(Deterministic)
 def deterministic_groups(release: Release, relation: Relation) -> Case:
     """Return the case of batches in the records' own order: a Gaussian mechanism once an epoch."""
@@ -249,11 +288,11 @@ def _needs_the_same_steps(release: Release, relation: Relation, group: int) -> N
 def without_replacement_groups(release: Release, relation: Relation) -> Case:
     """Return the case of independent samples without replacement: Theorems 36 to 38."""
     group = _one_group(release)
-    if release.mechanism == "laplace":
-        return by_composition(release, relation, without_replacement)
     chain = release.chain()
     if relation is Relation.ADD_REMOVE:
         return _one_stage_added(release, chain, group)
+    if release.mechanism == "laplace":
+        return by_composition(release, relation, without_replacement)
     if relation is Relation.ZERO_OUT:
         return _zeroed(release, chain, group)
     return _replaced(release, chain, group)
@@ -319,6 +358,12 @@ def _one_stage_added(release: Release, chain: Chain, group: int) -> Case:
     larger data set."""
     s, larger = release.noise_multiplier, replace(chain, n=chain.n + group)
     law = f"hypergeometric(n + {group}, {group}, m)"
+    if release.mechanism == "laplace":
+        from dpsub.accounting.schemes.groups.laplace import exact_event
+
+        proved = f"sum_l p_l Lap(2 l, s) against Lap(0, s), p = {law}, both directions"
+        event = exact_event(law_of(larger, group), 2 / s, 0.0)
+        return replace(_added_case(release, chain, group, event, proved), static=None)
     if chain.kinds != ("wor",):
         law = f"Binomial(m, {group} / (n + {group}))"
     return _added_case(
@@ -489,6 +534,7 @@ def by_composition(release: Release, relation: Relation, single: Scheme) -> Case
         proved=proved,
         attained=attack.attained or (first.attained if alone else ""),
         choices=attack.choices + (first.choices if alone else ()),
+        attack_section="4.8" if attack.events else first.attack_section,
         sensitivity=f"for each of {group} records {first.sensitivity}",
         conditions=(*first.conditions, _unit_condition(release)),
         shift=first.shift * group,
