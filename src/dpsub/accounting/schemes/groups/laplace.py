@@ -33,16 +33,18 @@ def attack_among_zeros(law: MultiplicityLaw, relation: Relation, theta: float) -
 
 
 def attack_among_fillers(law: MultiplicityLaw, relation: Relation, theta: float) -> GroupAttack:
-    """Return the attacks with l records at C, l of the law given, whose places others at -C, or at
-    C, would have in a sample of fixed size."""
+    """Return the attacks with l records at C, l of the law given, whose places other records, all
+    at -C, 0 or C, would have in a sample of fixed size."""
     weights, other = _weights(law), OTHER[relation]
-    places = [(2.0, 1.0 + other, -1.0)] if other else [(2.0, 1.0, -1.0), (0.0, -1.0, 1.0)]
+    at = float(other or 0.0)
+    fillers = (-1.0, 0.0) if at else (-1.0, 0.0, 1.0)
+    places = [(1.0 - filler, at - filler, filler) for filler in fillers]
     laws = [LaplaceCounts(weights, theta * x, theta * y) for x, y, _ in places]
     return GroupAttack(
         tuple(StatisticEvent(law) for law in laws),
         tuple(AttackChoice(Neighbours(1.0, other, filler)) for *_, filler in places),
-        f"{law.log_pmf.size - 1} records C against {'-C' if other else '0'} among records -C"
-        + ("" if other else ", or among records C"),
+        f"{law.log_pmf.size - 1} records C against {'-C' if at else '0'} among others that are "
+        f"all -C{'' if at else ', C'} or 0",
     )
 
 

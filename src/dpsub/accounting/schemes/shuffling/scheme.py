@@ -159,20 +159,22 @@ def _attacks(
 def _attack_of_group(
     schedule: Shuffle, n: int, relation: Relation, s: float, group: int
 ) -> GroupAttack:
-    """Return attacks with as many records C among records at -C, whose places they take."""
+    """Return attacks with as many records C among records at -C, whose places they take; if they
+    are put to 0, also among zero records."""
     from dpsub.accounting.schemes.groups.steps import attacks_on_steps
 
-    held = Occupancy.shuffled(_sizes(schedule, n), n, group)
-    other = OTHER[relation]
+    held, other = Occupancy.shuffled(_sizes(schedule, n), n, group), OTHER[relation]
     assert other is not None
-    events, statistics = attacks_on_steps(held, s, 2.0, 1.0 + other)
-    neighbours = Neighbours(1.0, other, -1.0)
-    return GroupAttack(
-        events,
-        tuple(AttackChoice(neighbours, statistic) for statistic in statistics),
-        f"{group} records C against {'-C' if other else '0'} among records -C, using the largest "
-        "step of an epoch or a sum of functions of the steps",
-    )
+    events: list[Event] = []
+    choices: list[AttackChoice] = []
+    for filler in (-1.0,) if other else (-1.0, 0.0):
+        attacks, statistics = attacks_on_steps(held, s, 1.0 - filler, other - filler)
+        events += attacks
+        choices += [AttackChoice(Neighbours(1.0, other, filler), each) for each in statistics]
+    among = "-C among records -C" if other else "0 among records -C or 0"
+    attained = f"{group} records C against {among}"
+    attained += ", using the largest step of an epoch or a sum of functions of the steps"
+    return GroupAttack(tuple(events), tuple(choices), attained)
 
 
 def _revealed(schedule: Shuffle, n: int, distance: float, group: int) -> tuple[Profile, Profile]:
