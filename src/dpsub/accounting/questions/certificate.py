@@ -44,8 +44,8 @@ SCHEMA = 1
 """Version of the JSON that is written; docs/certificates.md describes it."""
 _COMPOSED_CURVE = "39"
 _OF_GROUPS = (
-    "a certificate of a group needs Theorem 35, 36, 37 or 38 and an attack on all records of the "
-    "unit"
+    "a certificate of a group needs Gaussian noise, Theorem 35, 36, 37 or 38 and an attack on all "
+    "records of the unit"
 )
 _FIRST_ENDS_ALONE = (
     "a certificate needs the privacy loss distributions behind an end, got first ends alone, which "
@@ -89,8 +89,8 @@ def _check_groups(proof: Proof) -> None:
     for case in proof.cases:
         if case.theorem.number == _COMPOSED_CURVE or isinstance(case.event, EnclosedEvent):
             raise UnsupportedError(
-                f"{_OF_GROUPS}, got Theorem {case.theorem.number} or an attack on one record; "
-                "ask for group = 1"
+                f"{_OF_GROUPS}, got Theorem {case.theorem.number}, other noise or an attack on "
+                "fewer records; ask for group = 1"
             )
 
 

@@ -211,7 +211,10 @@ def cyclic_groups(release: Release, relation: Relation) -> Case:
     event, attained = worst.event, f"{worst.attained}, all in one step"
     if release.n is not None and release.n // schedule.cycle < group:
         # no step can hold all of them
-        event, attained = EnclosedEvent(event, (single.event,)), single.attained
+        held = replace(release, group=max(1, release.n // schedule.cycle))
+        most = PairEvent(_coin_pair(held, relation, schedule.rate))
+        event = EnclosedEvent(event, (most,))
+        attained = f"records +C of one unit, {_moved(relation, held.group)}, in one step"
     return replace(
         worst,
         event=event,
