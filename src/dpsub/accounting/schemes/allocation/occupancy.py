@@ -50,7 +50,7 @@ class Occupancy:
 
     @classmethod
     def allocated(cls, t: int, k: int, group: int) -> Occupancy:
-        """Records each of which is in k of t steps, all choices alike, independently."""
+        """Records that are each in k of t steps, all choices alike, independently."""
         choices = math.comb(t, k)
 
         def moves(row: Row, _: int) -> Iterator[tuple[Row, float]]:

@@ -1,9 +1,8 @@
 """Attacks on the steps of an epoch with all records of a group, at the same place (docs/proofs/
 groups.md, "Attacks with all records").
 
-A step that holds i of them has the mean i x on the one data set and i y on the other. What is
-known of an epoch is the law of a sum of functions of the steps, of the largest step, and of the sum
-of all steps.
+A step that holds i of them has the mean i x on the one data set and i y on the other. Known
+laws are those of a sum of functions of the steps, of the largest step, and of the sum of all steps.
 """
 
 from __future__ import annotations

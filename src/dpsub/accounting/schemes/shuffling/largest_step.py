@@ -69,8 +69,7 @@ class LargestStep(Statistic):
 def masses_of_largest(
     edges: np.ndarray, outputs: Sequence[tuple[float, int]], noise_multiplier: float
 ) -> MassBounds:
-    """Return masses between edges of the largest of independent outputs, of which so many have each
-    mean.
+    """Return masses between edges of the largest of independent outputs; so many have each mean.
 
     They are differences of the smaller tail of log P(largest <= t) = the sum of log Phi((t - mean)
     / s). Each logarithm is off by at most eps (16 + 8 z^2) of itself, its own error and that of z =

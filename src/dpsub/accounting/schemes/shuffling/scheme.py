@@ -159,8 +159,8 @@ def _attacks(
 def _attack_of_group(
     schedule: Shuffle, n: int, relation: Relation, s: float, group: int
 ) -> GroupAttack:
-    """Return attacks with as many records C among records at -C, whose places they take; if they
-    are put to 0, also among zero records."""
+    """Return attacks with as many records C among records at -C, whose places they take; under
+    zero-out also among zero records."""
     from dpsub.accounting.schemes.groups.steps import attacks_on_steps
 
     held, other = Occupancy.shuffled(_sizes(schedule, n), n, group), OTHER[relation]
