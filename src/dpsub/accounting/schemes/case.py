@@ -167,7 +167,7 @@ class Case:
         groups is the curve of one record (Theorem 39).
     revealed : callable, optional
         Function of a size that returns, for such groups, the profiles of an epoch whose steps with
-        records of the group are known (Theorem 76).
+        records of the group are known (Theorem 77).
     certified : tuple of Certified
         Bounds that a certificate proves for `event.upper_choices`: each choice by a theorem of its
         own, or the least of fewer bounds. Empty where `theorem` proves all of them.

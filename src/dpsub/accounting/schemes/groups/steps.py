@@ -39,7 +39,7 @@ def attacks_on_steps(
 
 
 def revealed_profiles(held: Occupancy, distance: float) -> tuple[Profile, Profile]:
-    """Return the profile of Theorem 76, for both directions: the mean over rows of that of
+    """Return the profile of Theorem 77, for both directions: the mean over rows of that of
     Gaussians as far apart as the steps of a row are together, `distance` being that of one record's
     step, over the noise. The rows that are left out are charged as a sure loss."""
 
