@@ -377,8 +377,8 @@ def _spread(t: int, deviation: float) -> float:
 
 
 @dataclass(frozen=True)
-class DroppedEvent(AttackEvent):
-    """An attack on an epoch from which the record is dropped with probability 1 - `in_steps`.
+class DroppedEvent(Event):
+    """An epoch from which the record is dropped with probability 1 - `in_steps`.
 
     Without it the outputs are the same under both.
     """
@@ -386,16 +386,28 @@ class DroppedEvent(AttackEvent):
     epoch: AllocationEvent
     in_steps: float
 
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        law, _ = self.epoch.laws(step, tail, True)[-1]
+        mixed = self._mixed(law)
+        # on the upper side the first ratio is 0
+        ratio, mass = np.append(0.0, mixed.ratio), np.append(0.0, mixed.mass)
+        return upper_pld(replace(mixed, ratio=ratio, mass=mass), step, swapped)
+
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        law = self.epoch.lower_law(step, tail)
+        return lower_pld(self._mixed(self.epoch.lower_law(step, tail)), step, swapped)
+
+    def _mixed(self, law: MeanLaw) -> MeanLaw:
         # the likelihood ratio becomes a mean of itself and of 1: no more than its errors is added
         ratio = 1 - self.in_steps + self.in_steps * law.ratio
-        law = replace(law, ratio=ratio, ratio_error=law.ratio_error + 8 * _EPS)
-        return lower_pld(law, step, swapped)
+        return replace(law, ratio=ratio, ratio_error=law.ratio_error + 8 * _EPS)
 
     @property
     def symmetric(self) -> bool:
         return False
+
+    @property
+    def exact(self) -> bool:
+        return True
 
     def spread(self) -> float:
         return self.epoch.spread()

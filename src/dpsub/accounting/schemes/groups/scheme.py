@@ -60,7 +60,13 @@ from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.base import Chain, StagedSampler
 from dpsub.sampling.laws import MultiplicityLaw, log_binomial
-from dpsub.sampling.schedules import CyclicPoisson, Deterministic, Schedule, TruncatedPoisson
+from dpsub.sampling.schedules import (
+    CyclicPoisson,
+    Deterministic,
+    Schedule,
+    Shuffle,
+    TruncatedPoisson,
+)
 
 MOST_COMPOSED = 32
 """Largest group whose bound is made of the curve of one record: the work grows with it."""
@@ -516,6 +522,11 @@ def by_composition(release: Release, relation: Relation, single: Scheme) -> Case
             f"to {MOST_COMPOSED} times, got group = {group}; take a smaller group"
         )
     added = relation is Relation.ADD_REMOVE and release.n is not None
+    if added and isinstance(release.sampler, Shuffle):
+        raise UnsupportedError(
+            "no bound is proved for several records that are added to shuffled batches; use "
+            "substitute or zero_out"
+        )
     curve, first = _group_curve(release, relation, group, single)
     event: Event = DominatedEvent(curve.profiles, None)
     proved = f"the curve of one record, composed with itself {group} times: {first.proved}"

@@ -61,6 +61,7 @@ _SHORT, _LONG = 300_000, 600_000
 _CERTIFIED_FALL, _CERTIFIED = 0.8, Fineness(8, 2**14, 1.0)
 _FEWEST = 4  # steps of an allocation from which on it is worth its time
 _ROUNDING = 1 + 1e-9
+_EPS = float(np.finfo(float).eps)
 
 
 def leak(ratio: float, s: float) -> float:
@@ -127,22 +128,29 @@ class HiddenStep:
         Noise multiplier.
     distance : float
         Of the differing record's two vectors: 2 under `substitute`, 1 under `zero_out`.
+    in_steps : float
+        Probability that a record is in a step. Below 1 a record whose place is taken is dropped and
+        tells nothing (Theorem 78).
     """
 
-    def __init__(self, steps: int, s: float, distance: float) -> None:
-        self.steps, self.s, self.distance = steps, s, distance
+    def __init__(self, steps: int, s: float, distance: float, in_steps: float = 1.0) -> None:
+        self.steps, self.s, self.distance, self.in_steps = steps, s, distance, in_steps
         # total variation between two places of a vector of length 2
         between = gaussian_profile(np.zeros(1), np.array([2 * math.sqrt(2) / s]))
         self._variation = float(between[0])
 
     def charge(self, k: int) -> float:
         """Return the charge of an allocation to 1 of k steps at order a, divided by 1 + a."""
+        if self.in_steps < 1:
+            return 0.0
         return leak((self.steps - 1) / k, self.s) * self._variation * _ROUNDING
 
     @cached_property
     def choices(self) -> tuple[tuple[int, float], ...]:
         """Return numbers of steps k, with their charges: for each of `_FLOORS` the largest of some
         that is charged less at order 1."""
+        if self.in_steps < 1:
+            return ((self.steps, 0.0),)
         if self.steps <= _FEWEST or 2 * self.charge(_FEWEST) > _FLOORS[0]:
             return ()
         return self._charged_less(_FLOORS)
@@ -150,6 +158,8 @@ class HiddenStep:
     @cached_property
     def _direct_choices(self) -> tuple[tuple[int, float], ...]:
         """Return such numbers with fewer steps for rare losses, by increasing k."""
+        if self.in_steps < 1:
+            return self.choices
         return tuple(sorted({*self.choices, *self._charged_less(_RARE_FLOORS)}))
 
     def _charged_less(self, floors: Sequence[float]) -> tuple[tuple[int, float], ...]:
@@ -167,14 +177,16 @@ class HiddenStep:
     @cached_property
     def _weights(self) -> Weights:
         levels = Weights.levels_of(self.steps)
-        leaks = [leak(max(level, 1.0), self.s) for level in levels.tolist()]
-        return Weights(self.steps, levels, np.array(leaks))
+        leaks = np.zeros(levels.size)
+        if self.in_steps == 1:
+            leaks[:] = [leak(max(level, 1.0), self.s) for level in levels.tolist()]
+        return Weights(self.steps, levels, leaks)
 
     @property
     def amplifies(self) -> bool:
         """Whether the step may be hidden: Theorem 61 has some number of steps, or Theorem 76 gives
         less than a revealed step at order 1."""
-        if self.steps <= _FEWEST:
+        if self.steps <= _FEWEST and self.in_steps == 1:
             return False
         return bool(self.choices) or self._at_order_1.value < self.revealed(np.zeros(1))[0]
 
@@ -199,6 +211,11 @@ class HiddenStep:
     def profile(self, log_order: np.ndarray) -> np.ndarray:
         """Upper bounds at ln a >= 0, increasing."""
         x = np.asarray(log_order, dtype=float)
+        best = self._in_a_step(x) * self.in_steps
+        return np.minimum(best * (1 + 4 * _EPS), 1.0)
+
+    def _in_a_step(self, x: np.ndarray) -> np.ndarray:
+        """Upper bounds where the record is in a step."""
         best = self.revealed(x)
         for bounds in (self._direct, self._weighed):
             if len(bounds) > 1:
@@ -469,7 +486,7 @@ class HiddenStepEvent(DominatedEvent):
 
 
 @work.remembered(64)  # of questions that are equal: a search asks again and again
-def hidden_step(steps: int, s: float, distance: float) -> HiddenStep | None:
+def hidden_step(steps: int, s: float, distance: float, in_steps: float = 1.0) -> HiddenStep | None:
     """Return the bound of one epoch; None where a hidden step gives nothing."""
-    hidden = HiddenStep(steps, s, distance)
+    hidden = HiddenStep(steps, s, distance, in_steps)
     return hidden if hidden.amplifies else None

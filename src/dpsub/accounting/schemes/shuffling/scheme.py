@@ -43,7 +43,7 @@ from dpsub.relations import Relation
 from dpsub.sampling.chains import Wor
 from dpsub.sampling.schedules import Shuffle
 
-_REVEALED, _HIDDEN = Theorem("19", "4.3"), Theorem("61", "4.3")
+_REVEALED, _HIDDEN, _UNSEEN = (Theorem(number, "4.3") for number in ("19", "61", "78"))
 _PLAN = "the order of the records is drawn uniformly, again in every epoch, and kept secret"
 _LEAST_OF_ALL_STEPS = 0.5
 """Noise multiplier below which the largest step of an epoch tells as much of a record as all
@@ -63,21 +63,22 @@ def shuffling(release: Release, relation: Relation) -> Case:
         needs_fixed_denominator(release, relation)
     n, schedule, s = needed_records(release), release.sampler, release.noise_multiplier
     assert isinstance(schedule, Shuffle)
-    if relation is Relation.ADD_REMOVE:
+    if relation is Relation.ADD_REMOVE and not schedule.drop_last:
         raise UnsupportedError(
             "no bound is proved for shuffled batches under add_remove, where an extra "
-            "record changes the size of a batch or the number of steps; use substitute or zero_out "
-            "(where the last, incomplete batch is dropped and the number of steps is fixed in "
-            "advance, substitute bounds add_remove, too)"
+            "record changes the size of a batch or the number of steps; use substitute or "
+            "zero_out, or drop the last, incomplete batch"
         )
     steps = schedule.steps_per_epoch(n)
     in_steps = steps * schedule.m / n if schedule.drop_last else 1.0
-    if steps == 1 and in_steps < 1:
+    if steps == 1 and schedule.drop_last and (in_steps < 1 or relation is Relation.ADD_REMOVE):
         # the kept records are a sample without replacement, which other epochs need not load
         from dpsub.accounting.schemes.without_replacement import without_replacement
 
         return without_replacement(replace(release, sampler=Wor(schedule.m)), relation)
     needs_gaussian_noise(release)
+    if relation is Relation.ADD_REMOVE:
+        return _one_record_more(release, schedule, n)
     is_replaced = relation is Relation.SUBSTITUTE
     # Theorem 19: the order revealed, the record is in one Gaussian step, 2 or 1 apart
     revealed = PairEvent(WorPair(1.0, s) if is_replaced else PoissonPair(1.0, s))
@@ -106,6 +107,11 @@ def shuffling(release: Release, relation: Relation) -> Case:
                 Certified(HiddenStepEvent.certified(hidden, hidden.references), _HIDDEN),
             )
             proved += ", or the step hidden among those of the other records, whichever is smaller"
+        unseen = hidden_step(steps, s, float(distance), in_steps) if in_steps < 1 else None
+        if unseen is not None:
+            theorem, bound, also_bound = _UNSEEN, HiddenStepEvent.of(unseen), revealed
+            certified = certified or (Certified(revealed, _REVEALED),)
+            proved += "; the record whose place is taken is dropped"
         data_sets = "(0, -C, ..., -C), or (C, 0, ..., 0) against (0, ..., 0)"
         if is_replaced:
             data_sets = "(-C, ..., -C)"
@@ -128,6 +134,37 @@ def shuffling(release: Release, relation: Relation) -> Case:
         revealed=lambda group: _revealed(schedule, n, distance / s, group),
         attack_section="4.3",
         attack_certified=in_steps == 1,
+    )
+
+
+def _one_record_more(release: Release, schedule: Shuffle, n: int) -> Case:
+    """Return the case of one record more where as many steps as without it are fixed in advance,
+    and the rest is dropped: it takes the place of another record of a uniform step (Theorem 78)."""
+    steps, s = n // schedule.m, release.noise_multiplier
+    in_steps = steps * schedule.m / (n + 1)
+    neighbours = Neighbours(1.0, None, -1.0)
+    pair = "mean of N(2 e_j, s^2 I) over the steps, and of N(0, s^2 I) for no step"
+    sizes = np.full(steps, schedule.m) / (n + 1)
+    # a loader of n + 1 records would have one more step where they make one
+    has_one_more = (n + 1) % schedule.m == 0
+    return Case(
+        event=DroppedEvent(AllocationEvent(steps, s / 2), in_steps),
+        theorem=_UNSEEN,
+        proved=f"{pair}, against N(0, s^2 I), both directions",
+        attained="a record +C among records -C",
+        sensitivity="the record takes the place of another in one step of each epoch and moves its "
+        "sum by up to 2 C",
+        conditions=(
+            *conditions_of(release, Relation.ADD_REMOVE, (_PLAN,), depends_on_n=True),
+            f"the number of steps of an epoch is fixed in advance, {steps}",
+        ),
+        choices=(AttackChoice(neighbours, "all steps"),),
+        shift=2.0,
+        static=None
+        if has_one_more
+        else lambda: EpochAttack(neighbours, (n + 1, n), (2.0, 0.0), sizes, s),
+        attack_section="4.3",
+        attack_certified=False,
     )
 
 
