@@ -24,7 +24,7 @@ from dpsub.accounting.schemes.allocation.one_step import SumLaws, laws_of_sums, 
 from dpsub.accounting.schemes.shuffling.largest_step import masses_of_largest
 from dpsub.noise import GaussianProfile
 
-_TILTS = (1.0, 1 / 4, 1 / 16)
+_TILTS = (1 / 4, 1.0, 1 / 16)
 """Of the sums that are tried: large losses are told by smaller ones."""
 
 
