@@ -140,8 +140,11 @@ def test_what_is_not_proved_is_refused() -> None:
     allocated = dpsub.account(
         dpsub.RandomAllocation(10), epochs=1, group=2, noise_multiplier=2, delta=1e-3
     )
-    with pytest.raises(UnsupportedError, match="got Theorem 39, other noise"):
+    with pytest.raises(UnsupportedError, match="got Theorem 39; ask"):
         allocated.certificate()
+    scalar = dpsub.account(POISSON, mechanism="laplace", group=2, **ASKED)
+    with pytest.raises(UnsupportedError, match="got laplace noise; ask"):
+        scalar.certificate()
 
 
 def test_a_certificate_claims_what_the_named_theorem_gives_alone() -> None:

@@ -86,12 +86,16 @@ def _check_groups(proof: Proof) -> None:
     known."""
     if all(release.group == 1 for release in proof.releases):
         return
-    for case in proof.cases:
-        if case.theorem.number == _COMPOSED_CURVE or isinstance(case.event, EnclosedEvent):
-            raise UnsupportedError(
-                f"{_OF_GROUPS}, got Theorem {case.theorem.number}, other noise or an attack on "
-                "fewer records; ask for group = 1"
-            )
+    for case, release in zip(proof.cases, proof.releases, strict=True):
+        if case.theorem.number == _COMPOSED_CURVE:
+            refused = f"Theorem {_COMPOSED_CURVE}"
+        elif release.mechanism != "gaussian":
+            refused = f"{release.mechanism} noise"
+        elif isinstance(case.event, EnclosedEvent):
+            refused = "an attack on fewer records"
+        else:
+            continue
+        raise UnsupportedError(f"{_OF_GROUPS}, got {refused}; ask for group = 1")
 
 
 def _check_dropped(proof: Proof) -> None:
