@@ -96,7 +96,8 @@ def test_every_sample_of_tiny_data_sets(relation: Relation, n: int, rate: float,
     ):
         lower, upper = ends(n, rate, most, relation, s, epsilon)
         assert most_found <= upper * (1 + QUADRATURE)
-        assert attained * (1 - 3e-3) <= lower <= attained * (1 + QUADRATURE)
+        # vectors that are no numbers may attain more (tests/properties/test_told_sizes.py)
+        assert attained * (1 - 3e-3) <= lower <= upper
 
 
 def test_the_enumeration_would_find_faults() -> None:

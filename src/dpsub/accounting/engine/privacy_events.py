@@ -37,7 +37,7 @@ from dpsub.accounting.engine.pld import (
     symmetric_pld,
     two_sided_pld,
 )
-from dpsub.accounting.engine.statistic import Statistic
+from dpsub.accounting.engine.statistic import Cells
 
 ProfileMaker = Callable[[float], tuple[Profile, Profile | None]]
 """Function tail -> (H_a(P || Q), H_a(Q || P)) for a >= 1; None for the second where it equals the
@@ -280,11 +280,11 @@ class AttackEvent(Event):
 
 @dataclass(frozen=True)
 class StatisticEvent(AttackEvent):
-    """An event that is attacked by one number of the output."""
+    """An event that is attacked by cells of the output, of one number of it, say."""
 
     many: ClassVar[int] = 200
 
-    statistic: Statistic
+    statistic: Cells
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return self.statistic.lower_pld(step, tail=tail, swapped=swapped)

@@ -1,4 +1,4 @@
-"""The lower law of one number of the output, whose loss need not be monotone in it.
+"""The lower law of cells of the output, and of one number of it, whose loss need not be monotone.
 
 The largest output of an epoch, or the sum of a sample that is cut, has a law under P and Q that is
 known, but its loss may rise and fall. It is tabulated, and cells of about one loss are united:
@@ -34,49 +34,30 @@ _TABLE = 4096
 _PIECE = 2**16
 
 
-class Statistic(ABC):
-    """A number computed from the output, whose law under P and Q is known: a processing (F2), so
-    that its loss is a lower bound. The loss need not be monotone (docs/proofs/numerics.md, "Laws of
-    one number")."""
+class Cells(ABC):
+    """Cells of the outputs whose masses under P and Q are known: which one holds the output is a
+    processing of it (F2), so that its loss is a lower bound."""
 
     @abstractmethod
-    def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
-        """Bounds of the masses of the cells between increasing edges, infinite ones included, under
-        P and under Q."""
+    def _cells(self, step: float, tail: float, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Masses of cells that suit a grid of losses, all but about `tail` of both laws: of the
+        distribution that comes first from below, of the other from above."""
 
-    @abstractmethod
-    def range(self, tail: float) -> tuple[float, float]:
-        """Limits that hold all but about `tail` of both laws; any limits are valid."""
+    def _losses(self, tail: float, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Masses of cells, and their losses."""
+        cells = self._cells(math.inf, tail, swapped)
+        return cells[0], _log_ratio(*cells)
 
     @property
     def outputs(self) -> Outputs | None:
         """The outputs themselves, where they have a closed form."""
         return None
 
-    def _directed(self, edges: np.ndarray, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Masses of the distribution that comes first from below, and of the other from above:
-        whichever is first, its events are never too likely."""
-        first, second = [], []
-        for start in range(0, edges.size - 1, _PIECE):
-            work.spend(work.TERM * min(_PIECE, edges.size - start))
-            under_p, under_q = self.masses(edges[start : start + _PIECE + 1])
-            (least, _), (_, most) = (under_q, under_p) if swapped else (under_p, under_q)
-            first.append(least)
-            second.append(most)
-        return np.concatenate(first), np.concatenate(second)
-
-    def _table(self, tail: float, swapped: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Edges of cells, the masses of the cells, and their losses."""
-        inner = np.linspace(*self.range(tail), _TABLE + 1)
-        edges = np.concatenate([[-np.inf], inner, [np.inf]])
-        least, most = self._directed(edges, swapped)
-        return edges, least, _log_ratio(least, most)
-
     def spread(self) -> float:
         """Standard deviation of the loss, roughly; of the larger direction."""
         spreads = []
         for swapped in (False, True):
-            _, masses, ratio = self._table(1e-12, swapped)
+            masses, ratio = self._losses(1e-12, swapped)
             weights = np.where(np.isfinite(ratio), masses, 0.0)
             ratio = np.clip(np.where(weights > 0, ratio, 0.0), -MAX_LOSS, MAX_LOSS)
             mean = np.einsum("i,i", weights, ratio) / weights.sum()
@@ -120,6 +101,42 @@ class Statistic(ABC):
         first = np.maximum(first * (1 - 2 * LAW_ERROR) - UNDERFLOW, 0.0)
         second = second + TINY
         return exchange_law(first, second, step, slack, heaviest_loss(first, second, step))
+
+
+class Statistic(Cells):
+    """A number computed from the output, whose law under P and Q is known. The loss need not be
+    monotone in it (docs/proofs/numerics.md, "Laws of one number")."""
+
+    @abstractmethod
+    def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
+        """Bounds of the masses of the cells between increasing edges, infinite ones included, under
+        P and under Q."""
+
+    @abstractmethod
+    def range(self, tail: float) -> tuple[float, float]:
+        """Limits that hold all but about `tail` of both laws; any limits are valid."""
+
+    def _directed(self, edges: np.ndarray, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Masses of the distribution that comes first from below, and of the other from above:
+        whichever is first, its events are never too likely."""
+        first, second = [], []
+        for start in range(0, edges.size - 1, _PIECE):
+            work.spend(work.TERM * min(_PIECE, edges.size - start))
+            under_p, under_q = self.masses(edges[start : start + _PIECE + 1])
+            (least, _), (_, most) = (under_q, under_p) if swapped else (under_p, under_q)
+            first.append(least)
+            second.append(most)
+        return np.concatenate(first), np.concatenate(second)
+
+    def _table(self, tail: float, swapped: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Edges of cells, the masses of the cells, and their losses."""
+        inner = np.linspace(*self.range(tail), _TABLE + 1)
+        edges = np.concatenate([[-np.inf], inner, [np.inf]])
+        least, most = self._directed(edges, swapped)
+        return edges, least, _log_ratio(least, most)
+
+    def _losses(self, tail: float, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
+        return self._table(tail, swapped)[1:]
 
     def _cells(self, step: float, tail: float, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
         """Masses, as `_directed`, of cells in which the loss passes no half-way point of the grid,

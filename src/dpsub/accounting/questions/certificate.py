@@ -235,7 +235,12 @@ def _lower(
     if not (account.lower > 0 and all(case.attack_certified for case in proof.cases)):
         return None, None
     kept = [played.answer for played in proof.policies if _same(played.target, target)]
-    for composition in proof.composition.attack_choices:
+    choices = [
+        (place, composition)
+        for place, composition in enumerate(proof.composition.attack_choices)
+        if all(case.choice(place).neighbours for case in proof.cases)
+    ]
+    for _, composition in choices:
         kept += [grid.answer for grid in _evaluated(composition.evaluations, "lower", target)]
     # a first end, of closed forms, may be larger than what any law shows
     claim = _rounded(min(account.lower, max(kept, default=0.0)), ROUND_FLOOR)
@@ -244,7 +249,7 @@ def _lower(
     for played in proof.policies:
         if _same(played.target, target) and played.answer >= claim:
             return _policy(proof, played), claim
-    for place, composition in enumerate(proof.composition.attack_choices):
+    for place, composition in choices:
         grids = _evaluated(composition.evaluations, "lower", target)
         if composition.is_blended and grids:
             # attacks are certified kind by kind, too: what these attain is claimed
@@ -461,6 +466,7 @@ def _attained_parts(
         if pld is None:
             continue
         neighbours, statistic = proof.cases[number].choice(place)
+        assert neighbours is not None
         part = {
             "release": number,
             "times": times,
@@ -491,7 +497,9 @@ def _written(neighbours: Neighbours) -> dict[str, int | None]:
 
 
 def _policy(proof: Proof, played: Played) -> dict[str, Any]:
-    data_sets = _written(proof.cases[0].choice(0).neighbours)
+    neighbours = proof.cases[0].choice(0).neighbours
+    assert neighbours is not None
+    data_sets = _written(neighbours)
     return {
         "direction": "forward",
         "release": 0,

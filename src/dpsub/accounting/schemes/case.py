@@ -90,9 +90,10 @@ class Theorem(NamedTuple):
 
 
 class AttackChoice(NamedTuple):
-    """Data sets of an attack, and the statistic of their outputs that it looks at."""
+    """Data sets of an attack, and the statistic of their outputs that it looks at; no data sets
+    where they do not lie on a line, which is what certificates can hold."""
 
-    neighbours: Neighbours
+    neighbours: Neighbours | None
     statistic: str = "sum"
 
 

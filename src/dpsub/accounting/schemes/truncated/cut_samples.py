@@ -30,7 +30,7 @@ _DEEP = 1e-270  # incomplete beta functions below about 1e-280 lose their digits
 _LEAST_RATE = 1e-300  # it bounds the losses of smaller rates
 _SELDOM_CUT = 1e-12  # probabilities below which Theorem 71 is not used
 _WIDEST = 1000  # sums that are told apart
-_PROBABILITY_ERROR = 1e-10
+PROBABILITY_ERROR = 1e-10
 """Relative error allowed for a binomial tail, by the regularised incomplete beta function."""
 
 
@@ -56,7 +56,7 @@ class CutSample:
         """`full`, rounded up, and by Chernoff's bound where it is tiny."""
         others = self.n - 1
         if self.full >= _DEEP:
-            return min(1.0, self.full * (1 + _PROBABILITY_ERROR))
+            return min(1.0, self.full * (1 + PROBABILITY_ERROR))
         # exp(-n KL(B / n, q)), the two terms of the divergence apart
         drawn = self.most * (math.log(self.most / others) - math.log(self.rate))
         left = others - self.most
@@ -67,7 +67,7 @@ class CutSample:
     @cached_property
     def room(self) -> float:
         """Probability that the other records do not fill the sample."""
-        return _below(self.most, self.n - 1, self.rate)
+        return below(self.most, self.n - 1, self.rate)
 
     @cached_property
     def displacing(self) -> float:
@@ -82,7 +82,7 @@ class CutSample:
         # of tails that have lost their digits the quotient says nothing
         if min(self.full, self.displacing) < _DEEP:
             return bound
-        return min(bound, self.displacing / self.full * (1 + 2 * _PROBABILITY_ERROR))
+        return min(bound, self.displacing / self.full * (1 + 2 * PROBABILITY_ERROR))
 
     @property
     def included(self) -> float:
@@ -92,7 +92,7 @@ class CutSample:
     @property
     def included_at_least(self) -> float:
         """`included`, rounded down: an attack with a smaller probability attains no more."""
-        return self.included * (1 - 4 * _PROBABILITY_ERROR)
+        return self.included * (1 - 4 * PROBABILITY_ERROR)
 
 
 def _at_least(count: int, n: int, rate: float) -> float:
@@ -102,7 +102,7 @@ def _at_least(count: int, n: int, rate: float) -> float:
     return float(betainc(count, n - count + 1, rate))
 
 
-def _below(count: int, n: int, rate: float) -> float:
+def below(count: int, n: int, rate: float) -> float:
     if not 0 < count <= n:
         return 1.0 if count > n else 0.0
     return float(betaincc(count, n - count + 1, rate))
@@ -160,7 +160,7 @@ def merged_profiles(
     if min(last, sample.full, sample.displacing, sample.rate) < _SELDOM_CUT:
         return forward, backward  # probabilities of rare events lose their digits
     merged = _Merged(sample, last, s)
-    room = max(sample.room - last, 0.0) + 2 * _PROBABILITY_ERROR
+    room = max(sample.room - last, 0.0) + 2 * PROBABILITY_ERROR
     q, one, weights = sample.rate, 1 / s, (room, 1.0)
     if relation is Relation.SUBSTITUTE:
         replaced = replaced_profile(q, one, 2 * one), merged.replaced
@@ -192,19 +192,19 @@ class _Merged:
     def _drawn(self) -> float:
         """Weight of N(v), rounded up."""
         weight = self.last * self.sample.rate + self.sample.displacing
-        return weight * (1 + 3 * _PROBABILITY_ERROR)
+        return weight * (1 + 3 * PROBABILITY_ERROR)
 
     @property
     def _full(self) -> float:
-        return self.sample.full * (1 - 3 * _PROBABILITY_ERROR)
+        return self.sample.full * (1 - 3 * PROBABILITY_ERROR)
 
     @property
     def _stays(self) -> float:
-        return max(self.sample.full - self.sample.displacing, 0.0) * (1 - 3 * _PROBABILITY_ERROR)
+        return max(self.sample.full - self.sample.displacing, 0.0) * (1 - 3 * PROBABILITY_ERROR)
 
     @property
     def _room(self) -> float:
-        return self.last * (1 - 3 * _PROBABILITY_ERROR)
+        return self.last * (1 - 3 * PROBABILITY_ERROR)
 
     def _best(self, positive: np.ndarray | float, *points: tuple[np.ndarray, float]) -> np.ndarray:
         """Return sup over events of `positive` N(x) - sum of w N(y), y at most this far from x
@@ -223,7 +223,7 @@ class _Merged:
         """Contribution where the record is in the first data set, and missing from the second one,
         or at 0."""
         more, q = np.expm1(x), self.sample.rate
-        moved = self.sample.displacing * (1 - 3 * _PROBABILITY_ERROR)
+        moved = self.sample.displacing * (1 - 3 * PROBABILITY_ERROR)
         near = self._room * (more + q)
         far = more * self._full + moved
         if zeroed:
@@ -233,24 +233,24 @@ class _Merged:
     def replaced(self, x: np.ndarray) -> np.ndarray:
         more = np.expm1(x)
         near = self._room * (1 - self.sample.rate) * more
-        opposite = np.exp(x) * self._drawn * (1 - 6 * _PROBABILITY_ERROR)
+        opposite = np.exp(x) * self._drawn * (1 - 6 * PROBABILITY_ERROR)
         return self._best(self._drawn, (near, 1.0), (more * self._stays + opposite, 2.0))
 
     def zeroed(self, x: np.ndarray) -> np.ndarray:
         """Contribution where the record is at 0 in the first data set."""
-        more, up = np.expm1(x), 1 + 3 * _PROBABILITY_ERROR
+        more, up = np.expm1(x), 1 + 3 * PROBABILITY_ERROR
         weight = (self.last * self.sample.rate * np.exp(x) + self.sample.displacing) * up
         weight = weight - more * self._room
         positive = np.maximum(weight, _LEAST_RATE)
-        other = np.exp(x) * self._drawn * (1 - 6 * _PROBABILITY_ERROR) + more * self._stays
+        other = np.exp(x) * self._drawn * (1 - 6 * PROBABILITY_ERROR) + more * self._stays
         return np.where(weight > 0, self._best(positive, (other, 1.0)), 0.0)
 
     def removed(self, x: np.ndarray) -> np.ndarray:
         """Contribution where the record is missing from the first data set."""
-        more, order, up = np.expm1(x), np.exp(x), 1 + 3 * _PROBABILITY_ERROR
+        more, order, up = np.expm1(x), np.exp(x), 1 + 3 * PROBABILITY_ERROR
         near = order * self.last * self.sample.rate * up - more * self._room
         far = order * self.sample.displacing * up - more * self._full
-        drawn = order * self._drawn * (1 - 6 * _PROBABILITY_ERROR)
+        drawn = order * self._drawn * (1 - 6 * PROBABILITY_ERROR)
         least = np.maximum(near, _LEAST_RATE)
         # g apart from v where it counts for the first data set, else next to it
         one_sided = self._best(least, (np.maximum(-far, 0.0) + drawn, 1.0))
@@ -267,7 +267,7 @@ def _weighted(weights: tuple[float, float], parts: tuple[Profile, Profile]) -> R
     room, full = weights
     with_room, in_full = parts
     return RememberedProfile(
-        lambda x: (room * with_room(x) + full * in_full(x)) * (1 + 2 * _PROBABILITY_ERROR)
+        lambda x: (room * with_room(x) + full * in_full(x)) * (1 + 2 * PROBABILITY_ERROR)
     )
 
 
@@ -277,11 +277,11 @@ def drawn_of_group(sample: CutSample, group: int) -> MultiplicityLaw:
     n, q, most = sample.n, sample.rate, sample.most
     counts = np.arange(1, min(group, most) + 1)
     # with room left all that are drawn are kept
-    room = np.array([_below(most - k, n - group, q) for k in counts.tolist()])
+    room = np.array([below(most - k, n - group, q) for k in counts.tolist()])
     with np.errstate(divide="ignore"):
         kept = np.exp(log_binomial(counts, group, q)) * room
         full = _at_least(most, n, q) * np.exp(log_hypergeometric(counts, n, group, most))
-    weights = (kept + full) * (1 - 4 * _PROBABILITY_ERROR)
+    weights = (kept + full) * (1 - 4 * PROBABILITY_ERROR)
     with np.errstate(divide="ignore"):
         return MultiplicityLaw(np.log(np.append(1 - weights.sum(), weights)))
 
@@ -305,7 +305,7 @@ class FilledSample(Statistic):
     @cached_property
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
         """Return P and Q of the sum + B = 0, 1, ..., window + 2 g, as far as sums are told apart,
-        up to `_PROBABILITY_ERROR`."""
+        up to `PROBABILITY_ERROR`."""
         n, q, most, group = self.sample.n, self.sample.rate, self.sample.most, self.group
         first, second = np.zeros(self.window + 2 * group + 1), np.zeros(self.window + 2 * group + 1)
         fillers = n - group
@@ -337,8 +337,8 @@ class FilledSample(Statistic):
         if fewest <= 0:
             return 0.0
         # of fewer records fewer are drawn
-        rest = _below(fewest, self.sample.n - self.group, self.sample.rate)
-        return max(rest * (1 + _PROBABILITY_ERROR), _DEEP)
+        rest = below(fewest, self.sample.n - self.group, self.sample.rate)
+        return max(rest * (1 + PROBABILITY_ERROR), _DEEP)
 
     def range(self, tail: float) -> tuple[float, float]:
         reach = math.sqrt(-2 * math.log(tail)) * self.noise_multiplier
@@ -356,7 +356,7 @@ class FilledSample(Statistic):
             masses, errors = mixture_masses(
                 edges, places.astype(float), weights[places], self.noise_multiplier
             )
-            errors = errors + _PROBABILITY_ERROR * masses
+            errors = errors + PROBABILITY_ERROR * masses
             return np.maximum(masses - errors, 0.0), masses + errors + reached
 
         under_p, under_q = self.weights

@@ -32,6 +32,7 @@ from dpsub.accounting.schemes.truncated.cut_samples import (
     drawn_of_group,
     merged_profiles,
 )
+from dpsub.accounting.schemes.truncated.told_sizes import ToldSizes
 from dpsub.relations import Relation
 from dpsub.sampling.laws import MOST_SLOTS
 from dpsub.sampling.schedules import TruncatedPoisson
@@ -40,7 +41,9 @@ _PLAN = (
     "every step draws a new sample, independent of the others and secret; one above "
     "max_batch is cut to a uniformly random subset of that size"
 )
-_SELDOM = 0.01  # where samples are cut less often, fillers that blur the sum attain less
+# where samples are cut less often, fillers that blur the sum attain less; where they have room less
+# often, to tell their sizes does
+_SELDOM = 0.01
 
 
 @covers(TruncatedPoisson)
@@ -67,15 +70,16 @@ def truncated_poisson(release: Release, relation: Relation) -> Case:
     else:
         sample = CutSample(records, sampler.rate, sampler.max_batch)
         event = _cut_event(sample, relation, s)
-        if len(event.attacks) > 1:
-            choices = among_zeros, AttackChoice(Neighbours(1.0, OTHER[relation], -1.0))
+        among_opposite = AttackChoice(Neighbours(1.0, OTHER[relation], -1.0))
+        across = AttackChoice(None, "sum in the plane")
+        choices = (among_zeros, among_opposite, across)[: len(event.attacks)]
         proved = (
             "with it revealed how many others are drawn, up to B - 2: the pair of an added "
             "record, and from B - 1 on one of both sizes together"
         )
         theorem = Theorem("71", "3.10")
-        attained = f"a record C against {_other_record(relation)} among zero records, or among "
-        attained += "records -C"
+        attained = f"a record C against {_other_record(relation)} among zero records, among "
+        attained += "records -C, or among equal ones nearly at a right angle to it"
         if not is_replaced:
             sensitivity += ", and by up to 2 C where it takes another's place"
     return Case(
@@ -96,11 +100,16 @@ def truncated_poisson(release: Release, relation: Relation) -> Case:
 
 def _cut_event(sample: CutSample, relation: Relation, s: float) -> EnclosedEvent:
     """Return the event whose upper end depends on whether the others fill the sample; attacks among
-    records at 0, and, where samples are cut often enough, among records at -C."""
+    records at 0, and, where samples are cut often enough, among records at -C, and among records
+    across the differing one."""
     profiles = cache(lambda tail: merged_profiles(sample, relation, s))
-    among_zeros = PairEvent(_pair(sample.included_at_least, relation, s))
-    attacks = (among_zeros, *_among_opposite(sample, relation, s, 1))
-    return EnclosedEvent(DominatedEvent(profiles, None), attacks)
+    attacks = [
+        PairEvent(_pair(sample.included_at_least, relation, s)),
+        *_among_opposite(sample, relation, s, 1),
+    ]
+    if len(attacks) > 1 and sample.room > _SELDOM:
+        attacks.append(StatisticEvent(ToldSizes.of(sample, relation, s)))
+    return EnclosedEvent(DominatedEvent(profiles, None), tuple(attacks))
 
 
 def _among_opposite(
