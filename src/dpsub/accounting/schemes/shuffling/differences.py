@@ -55,6 +55,7 @@ class PositivePart(NamedTuple):
     mass: np.ndarray  # of each cell, shape (n,)
     beyond: np.ndarray  # mean of what exceeds each point, shape (n,)
     off: np.ndarray  # mean of what values may lie off their cell, shape (n,)
+    none: float  # mass that is left of all cells
 
 
 class Fineness(NamedTuple):
@@ -64,7 +65,6 @@ class Fineness(NamedTuple):
     most: int  # up to where values are usual
     coarsest: float  # deviations, from which on a grid tells too little
     every: int = 1  # of so many points one is used
-
 
 FINE = Fineness(12, 3 * 2**15, 2.0)
 FOR_MOMENTS = Fineness(512, 2**62, math.inf, 3)
@@ -170,8 +170,11 @@ class Differences:
             taken_off = np.full(places.size, other)
         edges = np.log(single) / d + d / 2
         # of cells with positive values; f - d may be 0
-        at = {mean: [part[1:] for part in normal_masses(edges, mean)] for mean in {0.0, f, f - d}}
-        (p, p_error), (moved, moved_error), (near, near_error) = at[0.0], at[f], at[f - d]
+        at = {mean: normal_masses(edges, mean) for mean in {0.0, f, f - d}}
+        none = sum(float(part[0]) for part in at[0.0])
+        p, p_error, moved, moved_error, near, near_error = (
+            part[1:] for mean in (0.0, f, f - d) for part in at[mean]
+        )
         mean = factor * moved - other * near
         error = factor * (moved_error + 4 * _EPS * moved) + other * (near_error + 4 * _EPS * near)
         error += values * (p_error + 4 * _EPS * p)
@@ -189,6 +192,7 @@ class Differences:
             p + p_error,
             _beyond(values, p + p_error, mean - values * p + error) + off * _from_above(p),
             p * farther,
+            none,
         )
 
     def mean_above_zero(self, count: int, unseen: float = 0.0) -> MeanAboveZero:
@@ -247,9 +251,12 @@ class Differences:
         )
 
     def _at_zero(self, mass: float) -> float:
-        """Return the mass of 0, with what is left out of all others."""
+        """Return the mass of 0: what its cells leave there, and that of values that are neither
+        positive nor negative."""
         ahead, behind = self._parts
-        return mass + 64 * _EPS + max(1 - float(ahead.mass.sum() + behind.mass.sum()), 0.0)
+        # a difference of two small numbers: what all others lack of 1 may be far below round-off
+        rounding = 8 * _EPS * ahead.mass.size * behind.none
+        return mass + max(behind.none - float(ahead.mass.sum()), 0.0) + rounding
 
     def _law(self, unseen: float) -> GridLaw:
         """Return the law on its grid from above."""
