@@ -399,6 +399,33 @@ ORDERS = listed(
 REFERENCES = listed(
     record({"steps": SIZE, "record": BOTH_REVEALED}, {"empty": BOTH_REVEALED}), 100, least=0
 )
+WEIGHTS = record(
+    {
+        "levels": rising_reals(1.0),
+        "places": lambda value, where: rising(wholes(0, LARGEST_WHOLE)(value, where), where),
+        "orders": listed(
+            record(
+                {
+                    "loss": real(0.0, 100.0),
+                    "unit": real(1e-30, 1e6),
+                    "laws": listed(
+                        record(
+                            {
+                                "tilt": real(1e-30),
+                                "level": whole(0),
+                                "first_cut": whole(0),
+                                "cuts": wholes(0, LARGEST_WHOLE),
+                            }
+                        ),
+                        most=2,
+                    ),
+                }
+            ),
+            10_000,
+            least=0,
+        ),
+    }
+)
 PLACE = whole(0, 999)  # place of a release or a block in its list
 
 OF_ALL = {"release": PLACE, "times": SIZE, "law": law}
@@ -410,7 +437,7 @@ MORE: dict[str, Shape] = {
     "27": record(OF_UPPER, {"sums": SUMS}),
     "72": record(OF_UPPER, {"sums": SUMS, "block": PLACE}),
     "substitution": record(OF_UPPER, {"revealed": BOTH_REVEALED}),
-    "61": record(OF_UPPER | {"orders": ORDERS, "references": REFERENCES}),
+    "61": record(OF_UPPER | {"orders": ORDERS, "references": REFERENCES}, {"weights": WEIGHTS}),
 }
 PLAIN_THEOREMS = [
     *("1", "2", "4", "6", "9", "10", "16", "17", "18", "19"),

@@ -1,17 +1,20 @@
-"""Shuffled epochs whose step is hidden: Theorems 49 and 61 of docs/proofs/shuffling.md, with
+"""Shuffled epochs whose step is hidden: Theorems 49, 61 and 76 of docs/proofs/shuffling.md, with
 Lemmas 52 and 60, next to Theorem 19.
 
-A part names some orders a and, for each, a number of steps k and the unit of a grid. Any choice is
-valid: Theorem 61 bounds H_a there by a number that is computed here. For some numbers of steps it
-holds the laws of Theorem 49, which bound H_a at the kinks of the part's law. Chords join these
-bounds, what Theorem 19 gives at the kinks, and the mirror images of all: H is convex.
+A part names some orders a and, for each, a number of steps k and the unit of a grid, or a tilt and
+cuts. Any choice is valid: Theorem 61, or 76, bounds H_a there by a number that is computed here.
+For some numbers of steps it holds the laws of Theorem 49, which bound H_a at the kinks of the
+part's law. Chords join these bounds, what Theorem 19 gives at the kinks, and the mirror images of
+all: H is convex.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
-from balls import ONE, ZERO, NotCovered, Refuted, larger, normal_tail, smaller
+from balls import ONE, ZERO, NotCovered, Refuted, larger, normal_tail, positive_part, smaller
 from flint import arb, arb_poly
 from question import Release
 from references import ComposedProfile, by_reference, in_single_steps
@@ -23,6 +26,9 @@ from profiles import Order, gaussian
 CELLS = 32  # cells of each of the two numbers over which the supremum in Lemma 52 is taken
 MOST_PLACES = 2**17  # places of the grid of one order
 MOST_VALUES = 1_000_000  # values on all grids of a part: a minute or two
+MOST_LEVELS = 200  # levels of weights of a part: a second for 40 of them
+MOST_EXPONENTIALS = 20_000_000  # of all laws of a part by Theorem 76: a minute or so
+OF_A_VALUE = 30  # a closed form takes as long as so many exponentials
 # What cutting a tail may add to a mean. To the right: as a share of what is charged, or of the
 # masses that are negligible next to delta. To the left it is added to the mean of the sum alone,
 # of which the positive part has as small a share as it is rare.
@@ -82,6 +88,10 @@ class Difference:
     def below(self, c: arb) -> arb:
         """E (-Z - c)_+, c >= 0."""
         return self._part(self.a, ONE, self.g, c)
+
+    def over(self, b: arb) -> arb:
+        """E (Z - b)_+ at any b: W(-c) = 1 - a + c + E (-Z - c)_+, as the mean of Z is 1 - a."""
+        return self.above(b) if b >= 0 else ONE - self.a - b + self.below(-b)
 
     def _part(self, one: arb, other: arb, far: int, b: arb) -> arb:
         """E (one e_f - other e_(f - d) - b)_+, f = far d; the value is positive right of some t."""
@@ -174,12 +184,7 @@ class Window:
         return cls(law, unit, first, place_below(lambda i: law.above(i * unit), unseen))
 
     def on_grid(self) -> Sum:
-        # W(-c) = 1 - a + c + E (-Z - c)_+, as the mean of Z is 1 - a
-        W = [
-            ONE - self.law.a - i * self.unit + self.law.below(-i * self.unit)
-            for i in range(self.first, 0)
-        ]
-        W += [self.law.above(i * self.unit) for i in range(self.last + 1)]
+        W = [self.law.over(i * self.unit) for i in range(self.first, self.last + 1)]
         falls = [ONE, *((W[i] - W[i + 1]) / self.unit for i in range(len(W) - 1)), ZERO]
         masses = [falls[i] - falls[i + 1] for i in range(len(W))]
         return Sum(self.first, arb_poly(masses), W[-1] / self.unit)
@@ -270,6 +275,159 @@ def bounds_by_theorem_61(case: Case, T: int) -> list[tuple[arb, arb]]:
     return bounds
 
 
+# --- Each weight at its price (Theorem 76) --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CutLaw:
+    """Z on some values, 0 among them, of which those from 0 on are places at which it may be cut.
+
+    As in a `Window` its law has W(v) = E (Z - v)_+ at these values, linear between them. A value
+    below the first one is moved up to it. `falls` are P(Z > v) on the law between each value and
+    the next, `left` is the number of values below 0.
+    """
+
+    values: list[arb]
+    W: list[arb]
+    falls: list[arb]
+    left: int
+
+    @classmethod
+    def of(cls, law: Difference, places: list[arb], last: int, unseen: arb) -> "CutLaw":
+        """The law on places from 0 to the last one where it is cut, and on their like below 0, of
+        which those are left out beyond which `unseen` is left at most."""
+        below = places[1:]
+        left = 1 + bisect_left(below, True, key=lambda c: bool(law.below(c) <= unseen))
+        values = [*(-c for c in reversed(below[:left])), *places[: last + 1]]
+        W = [law.over(v) for v in values]
+        pairs = zip(pairwise(values), pairwise(W), strict=True)
+        falls = [(one - other) / (after - before) for (before, after), (one, other) in pairs]
+        return cls(values, W, falls, len(values) - last - 1)
+
+    def above(self, place: int) -> arb:
+        """m(b), b the value of a place."""
+        return self.W[self.left + place]
+
+    def value(self, place: int) -> arb:
+        return self.values[self.left + place]
+
+    def log_moments(self, theta: arb, places: list[int]) -> list[arb]:
+        """K_b(theta), b the values of some places: E e^(theta min(Z, b)) is e^(theta v) at the
+        first value, and its rise to each of the next ones times the mass that is above."""
+        last = self.left + max(places)
+        powers = [(theta * v).exp() for v in self.values[: last + 1]]
+        means = [powers[0]]
+        for fall, (before, after) in zip(self.falls, pairwise(powers), strict=False):
+            means.append(means[-1] + fall * (after - before))
+        return [means[self.left + place].log() for place in places]
+
+
+@dataclass(frozen=True)
+class Priced:
+    """What Theorem 76 leaves free for one law: a tilt, levels from c_0 on with h there, the place
+    of beta, and those of the cuts b_1, ..., b_r."""
+
+    tilt: arb
+    levels: list[arb]
+    leaks: list[arb]
+    first_cut: int
+    cuts: list[int]
+
+    @property
+    def last(self) -> int:
+        """The last place of a cut."""
+        return max(self.first_cut, *self.cuts)
+
+    def exponentials(self, places: int) -> int:
+        """Number of exponentials that the bound takes, at most, for so many places."""
+        return (places + self.last + 1) * (OF_A_VALUE + len(self.levels) + 1)
+
+    def bound(self, law: CutLaw, T: int) -> arb:
+        t, first, (level, *levels), cuts = self.tilt, self.first_cut, self.levels, self.cuts
+
+        def moments(c: arb, places: list[int]) -> list[arb]:
+            """T/c K_b(t c/T) = u(c, b)."""
+            return [mean * T / c for mean in law.log_moments(t * c / T, places)]
+
+        def price(u: arb) -> arb:
+            """A = e^u / (e t)."""
+            return (u - 1).exp() / t
+
+        common, beyond_first = cuts[0], law.above(first)
+        (exponent,) = moments(level, [common])
+        least = price(exponent)
+        grown = (positive_part(t * law.value(first) - exponent) / T).exp()
+        (log_first,) = law.log_moments(t / T, [first])
+        of_first = larger(ONE, (log_first - exponent / T).exp()) + t / T * grown * beyond_first
+        total = law.above(common) + of_first * least + beyond_first / T
+
+        paid, slope = ZERO, ZERO
+        for place, (c, h) in enumerate(zip(levels, self.leaks, strict=True)):
+            # the chords on either side of a level each have the cut of their weights
+            here = cuts[place : place + 2]
+            most = ZERO
+            for cut, u in zip(here, moments(c, here), strict=True):
+                by_cut = positive_part(law.above(cut) - law.above(common))
+                by_moment = grown * positive_part(price(u) - least)
+                most = larger(most, c * (by_cut + by_moment))
+            steeper = larger(slope, (most - paid) / (c - level))
+            total += (steeper - slope) * h
+            level, paid, slope = c, most, steeper
+        return total
+
+
+def read_priced(row: dict, levels: list[arb], leaks: list[arb], places: int) -> Priced:
+    start, cuts = row["level"], row["cuts"]
+    if len(cuts) != len(levels) - 1 - start:
+        raise Refuted(f"theorem 76 needs a cut for each level after the first, got {len(cuts)}")
+    priced = Priced(arb(row["tilt"]), levels[start:], leaks[start:-1], row["first_cut"], cuts)
+    if priced.last >= places:
+        raise Refuted(f"theorem 76 needs cuts that are among the {places} places")
+    return priced
+
+
+def read_levels(weights: dict, T: int) -> list[arb]:
+    """Levels c >= 1 that rise, as the file's form has it, up to T."""
+    levels = weights["levels"]
+    if levels[-1] != T:
+        raise Refuted(f"theorem 76 needs levels up to T = {T}, got {levels[-1]}")
+    if weights["places"][0] != 0:
+        raise Refuted("theorem 76 needs places from 0 on")
+    fits(len(levels), MOST_LEVELS, "levels of Theorem 76")
+    return [arb(c) for c in levels]
+
+
+def bounds_by_theorem_76(case: Case, T: int) -> list[tuple[arb, arb]]:
+    """Points (a, bound of H_a) by Theorem 76 at the orders of a part."""
+    weights = case.part.get("weights")
+    if weights is None:
+        return []
+    levels, places = read_levels(weights, T), weights["places"]
+    spend(CELLS * CELLS * OF_A_VALUE * len(levels), "levels of Theorem 76")
+    leaks = [leak(c, case.release.s) for c in levels]
+    work, count = [], 0
+    for row in weights["orders"]:
+        a = ONE + arb(row["loss"]).expm1().mid()
+        laws = differences(case.release, case.adjacency, a)
+        if len(laws) != len(row["laws"]):
+            raise Refuted(f"theorem 76 has {len(laws)} laws under {case.adjacency}")
+        chosen = [read_priced(each, levels, leaks, len(places)) for each in row["laws"]]
+        count += sum(priced.exponentials(len(places)) for priced in chosen)
+        work.append((a, arb(row["unit"]), list(zip(laws, chosen, strict=True))))
+    fits(count, MOST_EXPONENTIALS, "exponentials of Theorem 76")
+    spend(count, "moments of Theorem 76")
+    bounds = []
+    for a, unit, pairs in work:
+        most = ZERO
+        for law, priced in pairs:
+            # what is moved up changes no exponent by more than t times its mean
+            unseen = UNSEEN_ON_THE_LEFT / priced.tilt
+            cut_law = CutLaw.of(law, [p * unit for p in places], priced.last, unseen)
+            most = larger(most, priced.bound(cut_law, T))
+        bounds.append((a, most))
+    return bounds
+
+
 # --- By way of another record (Theorem 49) --------------------------------------------------------
 
 
@@ -322,7 +480,7 @@ def bounds_by_theorem_49(case: Case, T: int) -> list[tuple[arb, arb]]:
 
 
 def theorem_61(case: Case) -> arb:
-    """Shortfall by Theorems 61 and 49, next to Theorem 19."""
+    """Shortfall by Theorems 61, 76 and 49, next to Theorem 19."""
     release = case.release
     case.need(
         release.name == "shuffle" and not release.laplace, "shuffled epochs and Gaussian noise"
@@ -331,7 +489,11 @@ def theorem_61(case: Case) -> arb:
     # by Lemma 48 a record is in one of T steps or of T + 1, which tell less
     T = release.n // release.sampler["m"]
     distance = (2 if case.adjacency == "substitute" else 1) / release.s
-    points = bounds_by_theorem_61(case, T) + bounds_by_theorem_49(case, T)
+    points = [
+        *bounds_by_theorem_61(case, T),
+        *bounds_by_theorem_76(case, T),
+        *bounds_by_theorem_49(case, T),
+    ]
     return held_against_chords(case, distance, points)
 
 

@@ -32,7 +32,9 @@ from dpsub.accounting.schemes.allocation.one_step import (
 )
 from dpsub.accounting.schemes.allocation.several_steps import Block, GivenSumEvent, LargerBlocks
 from dpsub.accounting.schemes.case import Theorem
-from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStepEvent
+from dpsub.accounting.schemes.shuffling.differences import FOR_MOMENTS
+from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStep, HiddenStepEvent
+from dpsub.accounting.schemes.shuffling.weights import Weights
 from dpsub.errors import UnsupportedError
 from dpsub.sampling.schedules import Shuffle
 
@@ -329,6 +331,7 @@ def _proved_parts(
             if isinstance(event, HiddenStepEvent):
                 part["orders"] = _orders(event)
                 part["references"] = _references(event)
+                part["weights"] = _weights(event.hidden)
             parts.append(part)
     return parts
 
@@ -338,8 +341,33 @@ def _orders(event: HiddenStepEvent) -> list[dict[str, Any]]:
     grids."""
     return [
         {"loss": bound.log_order, "steps": bound.steps, "unit": bound.unit}
-        for bound in event.hidden.certified
+        for bound in event.hidden.certified.direct
     ]
+
+
+def _weights(hidden: HiddenStep) -> dict[str, Any]:
+    """Return the orders at which Theorem 76 is to be computed, with what it leaves free: for each
+    law a tilt, the level up to which weights pay the common price, and cuts, as places."""
+    return {
+        "levels": Weights.levels_of(hidden.steps).tolist(),
+        "places": FOR_MOMENTS.places.tolist(),
+        "orders": [
+            {
+                "loss": bound.log_order,
+                "unit": bound.unit,
+                "laws": [
+                    {
+                        "tilt": proof.tilt,
+                        "level": proof.level,
+                        "first_cut": proof.first_cut,
+                        "cuts": [*proof.cuts],
+                    }
+                    for proof in bound.proofs
+                ],
+            }
+            for bound in hidden.certified.weighed
+        ],
+    }
 
 
 def _references(event: HiddenStepEvent) -> list[dict[str, Any]]:

@@ -66,6 +66,12 @@ class Fineness(NamedTuple):
     coarsest: float  # deviations, from which on a grid tells too little
     every: int = 1  # of so many points one is used
 
+    @property
+    def places(self) -> np.ndarray:
+        """Points of a grid from 0 on, in its steps; they have their like below 0."""
+        return _PLACES[:: self.every]
+
+
 FINE = Fineness(12, 3 * 2**15, 2.0)
 FOR_MOMENTS = Fineness(512, 2**62, math.inf, 3)
 """For means of exponentials, which need no grid of equal steps."""
@@ -136,7 +142,7 @@ class Differences:
 
     def _places(self, last: float) -> np.ndarray:
         """Return points of a grid up to the first one beyond a value, at least."""
-        places = _PLACES[:: self.fineness.every]
+        places = self.fineness.places
         return places[: 2 + int(places.searchsorted(last))]
 
     @cached_property
@@ -298,6 +304,11 @@ class CutDifference:
     @property
     def cuts(self) -> np.ndarray:
         return np.asarray(self.values[self.places])
+
+    @property
+    def cut_places(self) -> np.ndarray:
+        """Places of the cuts among those of the grid from 0 on."""
+        return np.asarray(self.places - np.count_nonzero(self.values < 0))
 
     @cached_property
     def deviation(self) -> float:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import zip_longest
@@ -59,6 +59,7 @@ _UNSEEN_CHARGE, _UNSEEN_BOUND = 1e-5, 1e-6
 # minute, and in two; with more there are coarser grids, and fewer orders
 _SHORT, _LONG = 300_000, 600_000
 _CERTIFIED_FALL, _CERTIFIED = 0.8, Fineness(8, 2**14, 1.0)
+_CERTIFIED_ROUNDING = 1 + 1e-7
 _FEWEST = 4  # steps of an allocation from which on it is worth its time
 _ROUNDING = 1 + 1e-9
 _EPS = float(np.finfo(float).eps)
@@ -106,19 +107,29 @@ class DirectBound(NamedTuple):
 
 
 class OrderBound(NamedTuple):
-    """Theorem 76 at one order: the bound, and how it is proved for each law of Lemma 60."""
+    """Theorem 76 at one order: the bound, the unit of the grid of Z, and how it is proved for each
+    law of Lemma 60."""
 
     log_order: float
     value: float
+    unit: float
     proofs: list[WeighedBound]
 
 
-_NONE_BEFORE = OrderBound(0.0, 1.0, [])
+_NONE_BEFORE = OrderBound(0.0, 1.0, 0.0, [])
+
+
+class CertifiedBounds(NamedTuple):
+    """Bounds by Theorems 61 and 76 at increasing orders, the first ones without the charges for
+    floating point."""
+
+    direct: list[DirectBound]
+    weighed: list[OrderBound]
 
 
 class HiddenStep:
-    """One epoch of T steps that hold a record each: Theorems 49 and 61, for a >= 1 and both orders
-    of the data sets, or the bound of the revealed step where that is smaller.
+    """One epoch of T steps that hold a record each: Theorems 49, 61 and 76, for a >= 1 and both
+    orders of the data sets, or the bound of the revealed step where that is smaller.
 
     Parameters
     ----------
@@ -219,8 +230,7 @@ class HiddenStep:
         best = self.revealed(x)
         for bounds in (self._direct, self._weighed):
             if len(bounds) > 1:
-                nodes, values = np.array([(bound.log_order, bound.value) for bound in bounds]).T
-                best = np.minimum(best, _falling(x, nodes, values))
+                best = np.minimum(best, _falling(x, *_points(bounds)))
         if not self._covers(FINE):
             for by_reference in self._referenced.values():
                 best = np.minimum(best, _falling(x, self._nodes, by_reference))
@@ -229,10 +239,7 @@ class HiddenStep:
     @cached_property
     def _direct(self) -> list[DirectBound]:
         """Return bounds by Theorem 61 up to the first order where weights give less."""
-        nodes, values = np.array([(bound.log_order, bound.value) for bound in self._weighed]).T
-        return self._compared(
-            FINE, _FALL, lambda x: float(_falling(np.array([x]), nodes, values)[0])
-        )
+        return self._compared(FINE, _FALL)
 
     @cached_property
     def _weighed(self) -> list[OrderBound]:
@@ -265,7 +272,7 @@ class HiddenStep:
             self._weights.bound(law.cut(_UNCUT * before.value), proof)
             for law, proof in zip_longest(laws, before.proofs)
         ]
-        return OrderBound(x, max(proof.value for proof in proofs), proofs)
+        return OrderBound(x, max(proof.value for proof in proofs), laws[0].step, proofs)
 
     @property
     def _work_of_weights(self) -> float:
@@ -291,18 +298,36 @@ class HiddenStep:
         return tuple(Differences(order, *each, fineness) for each in lengths)
 
     @cached_property
-    def certified(self) -> list[DirectBound]:
-        """Bounds by Theorem 61, at fewer orders and on coarser grids where these are long, without
-        the charges for floating point, which the verifier has none of."""
-        direct = self._compared(FINE, _FALL)
-        if self._length(direct, FINE) <= _SHORT:
-            return direct
+    def certified(self) -> CertifiedBounds:
+        """Bounds that a certificate shows. Those of Theorem 61 are at fewer orders and on coarser
+        grids where these are long."""
+        found = self._needed(self._direct)
+        if self._length(found.direct, FINE) <= _SHORT:
+            return found
         if not self._covers(_CERTIFIED):
-            return []
-        bounds = self._compared(_CERTIFIED, _CERTIFIED_FALL)
-        while self._length(bounds, _CERTIFIED) > _LONG:
-            bounds = bounds[::2]
-        return bounds
+            return self._needed([])
+        found = self._needed(self._compared(_CERTIFIED, _CERTIFIED_FALL))
+        while self._length(found.direct, _CERTIFIED) > _LONG:
+            found = self._needed(found.direct[::2])
+        return found
+
+    def _needed(self, direct: Sequence[DirectBound]) -> CertifiedBounds:
+        """Return the bounds by Theorem 76 and these between which the lowest chords are."""
+        # the verifier has no charges for floating point. Gamma of Theorem 76 falls with u_0, which
+        # they raise, so that it may be larger there
+        every = [
+            *(bound._replace(value=bound.uncharged) for bound in direct),
+            *(each._replace(value=each.value * _CERTIFIED_ROUNDING) for each in self._weighed),
+        ]
+        # of two at one order the smaller one comes last, and is kept
+        every.sort(key=lambda bound: (bound.log_order, -bound.value))
+        points = [*{bound.log_order: bound for bound in every}.values()]
+        nodes, values = _points(points)
+        kept = [points[place] for place in _convex(np.expm1(nodes), values)]
+        return CertifiedBounds(
+            [bound for bound in kept if isinstance(bound, DirectBound)],
+            [bound for bound in kept if isinstance(bound, OrderBound) and bound.value < 1],
+        )
 
     def _length(self, bounds: Sequence[DirectBound], fineness: Fineness) -> int:
         """Number of places of all grids together."""
@@ -317,13 +342,13 @@ class HiddenStep:
 
     def certified_profile(self, log_order: np.ndarray, references: Sequence[int]) -> np.ndarray:
         """Return the profile, or the bound that Theorem 49 with these numbers of steps and Theorems
-        61 and 19 give alone where others are smaller."""
+        76, 61 and 19 give alone where others are smaller."""
         x = np.asarray(log_order, dtype=float)
         alone = self.revealed(x)
         bounds = [(self._nodes, self._referenced[k]) for k in references]
-        if self.certified:
-            nodes = np.array([bound.log_order for bound in self.certified])
-            bounds.append((nodes, np.array([bound.uncharged for bound in self.certified])))
+        every = sorted([*self.certified.direct, *self.certified.weighed], key=_log_order)
+        if len(every) > 1:
+            bounds.append(_points(every))
         for nodes, values in bounds:
             # the verifier knows of chords alone, not that bounds may be taken to fall
             least, inside = nodes[int(np.argmin(values))], x <= nodes[-1]
@@ -332,12 +357,9 @@ class HiddenStep:
         bound: np.ndarray = np.maximum(alone, self.profile(x))
         return bound
 
-    def _compared(
-        self, fineness: Fineness, fall: float, known: Callable[[float], float] = lambda x: math.inf
-    ) -> list[DirectBound]:
+    def _compared(self, fineness: Fineness, fall: float) -> list[DirectBound]:
         """Return bounds by Theorem 61 at increasing orders, with the best of some numbers of steps,
-        from 1 to where the revealed step alone bounds, or to the first one that is above a known
-        bound."""
+        from 1 to the first one where weights give less, or the revealed step alone bounds."""
         bounds: list[DirectBound] = []
         if self.choices:
             work.ensure(self._work, "a comparison of data sets")
@@ -358,7 +380,8 @@ class HiddenStep:
             best = max([best, *(_bound(law, choices[-1], best.value) for law in laws[1:])])
             unit = max(law.step for law in laws)
             bounds.append(best._replace(log_order=x, unit=unit))
-            if x >= self._last_order or best.value > known(x):
+            (weighed,) = _falling(np.array([x]), *_points(self._weighed))
+            if x >= self._last_order or best.value > weighed:
                 break
             if best.value < _RAREST:
                 step *= _GROWTH
@@ -423,6 +446,16 @@ def _bound(law: Differences, choice: tuple[int, float], before: float) -> Direct
     return DirectBound(value, math.log(law.order), k, law.step, value - mean.charge)
 
 
+def _log_order(bound: DirectBound | OrderBound) -> float:
+    return bound.log_order
+
+
+def _points(bounds: Sequence[DirectBound | OrderBound]) -> tuple[np.ndarray, np.ndarray]:
+    """Return log orders and bounds there."""
+    nodes, values = np.array([(bound.log_order, bound.value) for bound in bounds]).T
+    return nodes, values
+
+
 def _falling(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return chords between some bounds of H_a at nodes, and beyond the last one that bound, as H_a
     falls with a."""
@@ -466,13 +499,13 @@ class HiddenStepEvent(DominatedEvent):
 
     @classmethod
     def of(cls, hidden: HiddenStep) -> HiddenStepEvent:
-        """Return the event whose profile Theorems 49 and 61 give."""
+        """Return the event whose profile Theorems 49, 61 and 76 give."""
         return cls(lambda tail: (hidden.profile, None), None, hidden=hidden)
 
     @classmethod
     def certified(cls, hidden: HiddenStep, references: tuple[int, ...]) -> HiddenStepEvent:
         """Return the event that a certificate proves: by Theorem 49 with these numbers of steps,
-        and by the bounds of Theorem 61 in `hidden`."""
+        and by the bounds of Theorems 61 and 76 in `hidden`."""
 
         def profile(log_order: np.ndarray) -> np.ndarray:
             return hidden.certified_profile(log_order, references)

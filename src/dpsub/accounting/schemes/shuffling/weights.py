@@ -31,9 +31,10 @@ _LARGEST = 300.0  # of an exponent: beyond it nothing is proved
 
 
 class WeighedBound(NamedTuple):
-    """A bound of H_a and the choices that prove it: a tilt, the level up to which weights pay the
-    common price, and which cut the differences have: that of the first step, and those of weights
-    up to each of the next levels."""
+    """A bound of H_a and the choices that prove it: a tilt, which level it is up to which weights
+    pay the common price, and where the differences are cut: that of the first step, and those of
+    weights up to each of the next levels. A cut is named by its place among those of the grid from
+    0 on."""
 
     value: float
     tilt: float
@@ -126,7 +127,8 @@ class Weights:
         totals[slopes[:, -1] > _STEEPEST] = np.inf
         best = int(np.argmin(totals))
         value = min(float(totals[best]) * _ROUNDING, 1.0)
-        return WeighedBound(value, tilt, level, int(tried[best]), tuple(cuts[best].tolist()))
+        first_cut, chosen = law.cut_places[tried[best]], law.cut_places[cuts[best]]
+        return WeighedBound(value, tilt, level, int(first_cut), tuple(chosen.tolist()))
 
     def _slopes(
         self, law: CutDifference, prices: _Prices, level: int, common: int, grown: np.ndarray
