@@ -4,6 +4,7 @@ certificates with one wrong entry."""
 import copy
 import json
 import math
+from contextlib import contextmanager
 from itertools import product
 
 import numpy as np
@@ -15,9 +16,11 @@ from question import Release
 from reading import ORDERS as ORDERS_OF_A_FILE
 from scipy import stats
 from shuffling import (
+    CutLaw,
     Difference,
     Window,
     bounds_by_theorem_61,
+    bounds_by_theorem_76,
     differences,
     leak,
     mean_above_zero,
@@ -27,10 +30,19 @@ from shuffling import (
 from theorems import Case
 
 import dpsub
+from dpsub.accounting.questions.certificate import _weights
 from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStep
+from dpsub.streams import stream
 from profiles import Minorant, Order, gaussian
 from tests.few import few
-from tests.unit.test_hidden_step import FILLERS, ORDERS, orders_of_three, sets_of_vectors, told
+from tests.unit.test_hidden_step import (
+    FILLERS,
+    NO_WEIGHTS,
+    ORDERS,
+    orders_of_three,
+    sets_of_vectors,
+    told,
+)
 from tests.verifier.proving import only_part, only_release, proved_again, upper_end_of
 
 KINDS = [(1, 1), (2, 1), (1, 2)]
@@ -299,9 +311,13 @@ QUESTIONS = {
 def certificate(request):
     sampler, n, s, epochs, adjacency = QUESTIONS[request.param]
     asked = {"epochs": epochs, "delta": 1e-3, "adjacency": adjacency, "effort": None}
-    answer = dpsub.account(sampler, n, noise_multiplier=s, quick=True, **asked)
-    found = upper_end_of(answer)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(HiddenStep, "_weighed", NO_WEIGHTS)
+        answer = dpsub.account(sampler, n, noise_multiplier=s, quick=True, **asked)
+        found = upper_end_of(answer)
     assert only_part(found)["theorem"] == "61"
+    # files that were written before Theorem 76 have no such entry
+    del only_part(found)["weights"]
     return found
 
 
@@ -400,9 +416,11 @@ BY_REFERENCE = {
 def by_reference(request):
     sampler, n, s, adjacency = BY_REFERENCE[request.param]
     asked = {"delta": 1e-2, "adjacency": adjacency, "quick": True, "effort": None}
-    answer = dpsub.account(sampler, n, noise_multiplier=s, epochs=1, **asked)
-    # the program compares data sets directly where the verifier's grids would be too long
-    found = json.loads(json.dumps(answer.certificate()))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(HiddenStep, "_weighed", NO_WEIGHTS)
+        answer = dpsub.account(sampler, n, noise_multiplier=s, epochs=1, **asked)
+        # the program compares data sets directly where the verifier's grids would be too long
+        found = json.loads(json.dumps(answer.certificate()))
     assert found["claim"]["upper"] >= answer.upper
     found["claim"]["lower"], found["lower"] = None, None
     assert len(only_part(found)["references"]) == 1
@@ -504,7 +522,7 @@ def test_a_step_that_might_as_well_be_revealed_is_proved_so(tmp_path):
     answer = dpsub.account(
         dpsub.Shuffle(60),
         60_000,
-        noise_multiplier=1.4,
+        noise_multiplier=0.8,
         epochs=1,
         delta=1e-5,
         adjacency="zero_out",
@@ -516,3 +534,263 @@ def test_a_step_that_might_as_well_be_revealed_is_proved_so(tmp_path):
     assert only_part(found)["theorem"] == "19"
     lines, status = proved_again(found, tmp_path)
     assert (lines[-1], status) == ("verified", 0)
+
+
+# --- Each weight at its price (Theorem 76) --------------------------------------------------------
+
+COARSE = np.append(np.arange(0, 128, 3), np.geomspace(128, 2**24, 450).astype(int))
+"""Few places of a grid, in units of 1/512 of a deviation."""
+
+
+@pytest.mark.parametrize(("f", "g"), few(KINDS, most=3))
+def test_moments_of_a_cut_difference(f, g):
+    """They are those of the worst difference, and a little more; with a cut at any place."""
+    a, d, unit = 1.5, 0.7, 0.01
+    law = Difference(arb(a), arb(d), f, g)
+    places = [arb(place) * unit for place in (*range(0, 100, 2), *range(100, 3000, 20))]
+    cut = CutLaw.of(law, places, 120, arb(10) ** -12)
+    t = np.linspace(-14, 16, 400_001)
+    density = stats.norm.pdf(t) * (t[1] - t[0])
+    up, down = values_of(a, d, f, g, t)
+    for place in (0, 7, 60, 120):
+        b = float(cut.value(place))
+        assert float(cut.above(place)) == pytest.approx(density @ np.maximum(up - b, 0), rel=1e-6)
+        for theta in (0.05, 1.0, 5.0):
+            # either part is 0 where the other one is not: what both leave out is at 0
+            exact = 1 + density @ (np.expm1(theta * np.minimum(up, b)) + np.expm1(-theta * down))
+            (found,) = cut.log_moments(arb(theta), [place])
+            assert -1e-7 <= float(found) - math.log(exact) <= 0.02
+
+
+@contextmanager
+def small():
+    """Let certificates by Theorem 76 have few levels, places and orders, up to where the bound is
+    1e-6."""
+    with pytest.MonkeyPatch.context() as patched:
+        shuffled = "dpsub.accounting.schemes.shuffling"
+        patched.setattr(f"{shuffled}.weights._LEVELS", 8)
+        patched.setattr(f"{shuffled}.differences._PLACES", COARSE)
+        patched.setattr(f"{shuffled}.hidden_step._UNSEEN", 1e-6)
+        patched.setattr(f"{shuffled}.hidden_step._FIRST", 1.0)
+        yield
+
+
+def proved_by_weights(weights, T, s, adjacency):
+    release = Release({"name": "shuffle", "m": 1}, T, arb(s), T, laplace=False)
+    case = Case(release, adjacency, "forward", {"weights": weights}, None, arb(10) ** -20)
+    return [float(bound.upper()) for _, bound in bounds_by_theorem_76(case, T)]
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "distance"), few([("zero_out", 1.0), ("substitute", 2.0)], more=0)
+)
+def test_prices_are_those_of_the_package_or_less(adjacency, distance):
+    with small():
+        hidden = HiddenStep(12, 4.0, distance)
+        weights, claimed = _weights(hidden), hidden.certified.weighed
+    found = proved_by_weights(weights, 12, 4.0, adjacency)
+    assert len(found) > 2
+    for bound, value in zip(claimed, found, strict=True):
+        # h of Lemma 52 is smaller here at levels next to 1
+        assert value <= bound.value <= value * 1.05
+
+
+@pytest.mark.parametrize("adjacency", few(["zero_out", "substitute"], more=0))
+def test_three_steps_of_one_record_each_by_weights(adjacency):
+    """No fillers exceed the bound, whatever tilt, levels and cuts are taken."""
+    s, other = 2.0, -1.0 if adjacency == "substitute" else 0.0
+    rng = stream(7, experiment="weights", cell={}, role="data", replicate=2)
+    laws = 1 if adjacency == "substitute" else 2
+    rows = [
+        {
+            "loss": math.log(a),
+            "unit": 0.02,
+            "laws": [
+                {
+                    "tilt": math.exp(rng.uniform(0, 2)),
+                    "level": int(level := rng.integers(3)),
+                    "first_cut": int(rng.integers(60)),
+                    "cuts": rng.integers(0, 60, 3 - level).tolist(),
+                }
+                for _ in range(laws)
+            ],
+        }
+        for a in ORDERS[:4] * 3
+    ]
+    places = [*range(0, 200, 5), *range(200, 4000, 100)]
+    weights = {"levels": [1.0, 1.3, 2.0, 3.0], "places": places, "orders": rows}
+    bounds = proved_by_weights(weights, 3, s, adjacency)
+    for fillers in product(FILLERS, repeat=2):
+        d, d_other = (orders_of_three(v, fillers, s, flips=True) for v in (1.0, other))
+        for a, bound in zip(ORDERS[:4] * 3, bounds, strict=True):
+            gaps = (d - a * d_other, d_other - a * d)
+            assert max(float(np.maximum(gap, 0).sum()) for gap in gaps) <= bound * 1.002 + 1e-6
+
+
+@pytest.fixture(scope="module")
+def by_weights():
+    """A small certificate by Theorem 76: few levels, places and orders."""
+    with small():
+        asked = {"epochs": 1, "delta": 1e-3, "adjacency": "substitute", "effort": None}
+        answer = dpsub.account(dpsub.Shuffle(1), 14, noise_multiplier=4.0, quick=True, **asked)
+        found = upper_end_of(answer)
+    assert only_part(found)["theorem"] == "61" and not only_part(found)["orders"]
+    return found
+
+
+def test_a_certificate_by_weights_is_verified(by_weights, tmp_path):
+    lines, status = proved_again(by_weights, tmp_path)
+    assert (lines[-1], status) == ("verified", 0), lines
+
+
+def weights_in(data):
+    return only_part(data)["weights"]
+
+
+def laws_in(data):
+    return [law for row in weights_in(data)["orders"] for law in row["laws"]]
+
+
+def no_weights(data):
+    weights_in(data)["orders"] = []
+
+
+def steeper_tilts(data):
+    for law in laws_in(data):
+        law["tilt"] *= 2
+
+
+def no_tilt(data):
+    laws_in(data)[0]["tilt"] = 0.0
+
+
+def early_cuts(data):
+    for law in laws_in(data):
+        law["cuts"] = [0] * len(law["cuts"])
+
+
+def an_early_first_cut(data):
+    for law in laws_in(data):
+        law["first_cut"] = 0
+
+
+def a_cut_beyond_all_places(data):
+    laws_in(data)[0]["cuts"][-1] = len(weights_in(data)["places"])
+
+
+def a_first_cut_beyond_all_places(data):
+    laws_in(data)[0]["first_cut"] = len(weights_in(data)["places"])
+
+
+def a_cut_less(data):
+    laws_in(data)[0]["cuts"].pop()
+
+
+def another_level(data):
+    laws_in(data)[0]["level"] += 1
+
+
+def a_level_beyond_all(data):
+    laws_in(data)[0].update(level=len(weights_in(data)["levels"]), cuts=[0])
+
+
+def levels_below_all_weights(data):
+    weights_in(data)["levels"][-1] -= 0.5
+
+
+def levels_beyond_all_steps(data):
+    weights_in(data)["levels"][-1] += 1
+
+
+def a_level_below_1(data):
+    weights_in(data)["levels"][0] = 0.5
+
+
+def levels_that_fall(data):
+    weights_in(data)["levels"][1:3] = weights_in(data)["levels"][2:0:-1]
+
+
+def places_that_fall(data):
+    weights_in(data)["places"][1:3] = weights_in(data)["places"][2:0:-1]
+
+
+def no_place_at_0(data):
+    weights_in(data)["places"][0] = 1
+
+
+def a_coarser_grid(data):
+    for row in weights_in(data)["orders"]:
+        row["unit"] *= 16
+
+
+def lower_orders(data):
+    for row in weights_in(data)["orders"][1:]:
+        row["loss"] *= 0.97
+
+
+def higher_orders(data):
+    for row in weights_in(data)["orders"]:
+        row["loss"] *= 1.03
+
+
+def a_law_more(data):
+    rows = weights_in(data)["orders"]
+    rows[0]["laws"] *= 2
+
+
+def a_word_of_no_meaning(data):
+    weights_in(data)["orders"][0]["value"] = 0.0
+
+
+UNREADABLE = (no_tilt, a_level_below_1, levels_that_fall, places_that_fall, a_word_of_no_meaning)
+
+
+@pytest.mark.parametrize(
+    "mutate",
+    few(
+        (
+            less_noise,
+            no_weights,
+            steeper_tilts,
+            early_cuts,
+            a_cut_beyond_all_places,
+            another_level,
+            levels_below_all_weights,
+            no_place_at_0,
+            no_tilt,
+            a_level_below_1,
+            levels_that_fall,
+            fewer_steps,
+            a_smaller_claim,
+            less_mass,
+            another_relation,
+            another_theorem,
+            an_early_first_cut,
+            a_first_cut_beyond_all_places,
+            a_cut_less,
+            a_level_beyond_all,
+            levels_beyond_all_steps,
+            places_that_fall,
+            a_coarser_grid,
+            lower_orders,
+            higher_orders,
+            a_law_more,
+            a_word_of_no_meaning,
+        ),
+        most=9,
+        more=0,
+    ),
+)
+def test_one_wrong_entry_of_weights_is_refuted(by_weights, mutate, tmp_path):
+    data = copy.deepcopy(by_weights)
+    mutate(data)
+    lines, status = proved_again(data, tmp_path)
+    wanted = 2 if mutate in UNREADABLE else 1
+    assert status == wanted or mutate in (another_relation, another_theorem), lines
+    assert status != 0, lines
+
+
+def test_weights_that_would_take_minutes_are_not_covered(by_weights, tmp_path, monkeypatch):
+    monkeypatch.setattr(shuffling, "MOST_EXPONENTIALS", 1000)
+    lines, status = proved_again(by_weights, tmp_path)
+    assert status == 3 and "exponentials of Theorem 76" in lines[-1], lines
