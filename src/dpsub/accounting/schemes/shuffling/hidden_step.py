@@ -51,7 +51,8 @@ _FIRST, _GROWTH, _LEAST_STEP = 0.2, 1.4, 0.02
 _FALL, _RARE, _RARE_FALL, _RAREST = 0.2, 1e-9, 0.8, 1e-25
 # for bounds by weights: by how much their logarithm falls, the bound at which they end, the share
 # of the bound before below which nothing is cut off, and the work of all orders for one law
-_WEIGHED_FALL, _UNSEEN, _UNCUT, _WORK_OF_WEIGHTS = 0.6, 1e-20, 1e-4, 1.2e8
+_WEIGHED_FALL, _UNSEEN, _UNCUT, _WORK_OF_WEIGHTS = 0.6, 1e-20, 1e-4, 1.5e8
+_MOST_WORK = 4e8  # of a comparison by Theorem 61
 _SEEN = 0.03  # share of what is charged from which on fewer steps may give less
 # of what is charged, and of the bound before: a mean that may be cut from the law of one difference
 _UNSEEN_CHARGE, _UNSEEN_BOUND = 1e-5, 1e-6
@@ -231,20 +232,19 @@ class HiddenStep:
         for bounds in (self._direct, self._weighed):
             if len(bounds) > 1:
                 best = np.minimum(best, _falling(x, *_points(bounds)))
-        if not self._covers(FINE):
-            for by_reference in self._referenced.values():
-                best = np.minimum(best, _falling(x, self._nodes, by_reference))
         return best
 
     @cached_property
     def _direct(self) -> list[DirectBound]:
-        """Return bounds by Theorem 61 up to the first order where weights give less."""
-        return self._compared(FINE, _FALL)
+        """Return bounds by Theorem 61 up to the first order where weights give less, none where
+        they take much work."""
+        return self._compared(FINE, _FALL) if self.choices and self._work < _MOST_WORK else []
 
     @cached_property
     def _weighed(self) -> list[OrderBound]:
         """Return bounds by Theorem 76 at increasing orders from 1 on, while they fall."""
-        work.ensure(self._work_of_weights, "bounds by weights")
+        # nothing is begun that is not finished
+        work.ensure(_WORK_OF_WEIGHTS * len(self._differences(1.0)), "bounds by weights")
         bounds = [self._at_order_1]
         step = _FIRST * self._deviation(self.steps)
         while bounds[-1].value > _UNSEEN and bounds[-1].log_order < self._last_order:
@@ -273,11 +273,6 @@ class HiddenStep:
             for law, proof in zip_longest(laws, before.proofs)
         ]
         return OrderBound(x, max(proof.value for proof in proofs), laws[0].step, proofs)
-
-    @property
-    def _work_of_weights(self) -> float:
-        """Estimate the work of bounds by weights: nothing is begun that is not finished."""
-        return _WORK_OF_WEIGHTS * len(self._differences(1.0))
 
     def _deviation(self, k: int) -> float:
         """Return the standard deviation of a mean of k differences, about."""
@@ -315,7 +310,7 @@ class HiddenStep:
         """Return the bounds by Theorem 76 and these between which the lowest chords are."""
         # the verifier has no charges for floating point. Gamma of Theorem 76 falls with u_0, which
         # they raise, so that it may be larger there
-        every = [
+        every: list[DirectBound | OrderBound] = [
             *(bound._replace(value=bound.uncharged) for bound in direct),
             *(each._replace(value=each.value * _CERTIFIED_ROUNDING) for each in self._weighed),
         ]
@@ -346,7 +341,8 @@ class HiddenStep:
         x = np.asarray(log_order, dtype=float)
         alone = self.revealed(x)
         bounds = [(self._nodes, self._referenced[k]) for k in references]
-        every = sorted([*self.certified.direct, *self.certified.weighed], key=_log_order)
+        every: list[DirectBound | OrderBound] = [*self.certified.direct, *self.certified.weighed]
+        every.sort(key=_log_order)
         if len(every) > 1:
             bounds.append(_points(every))
         for nodes, values in bounds:
@@ -361,8 +357,6 @@ class HiddenStep:
         """Return bounds by Theorem 61 at increasing orders, with the best of some numbers of steps,
         from 1 to the first one where weights give less, or the revealed step alone bounds."""
         bounds: list[DirectBound] = []
-        if self.choices:
-            work.ensure(self._work, "a comparison of data sets")
         # any number of steps is valid. The best one falls with the order, as a mean of fewer
         # differences is seldom above 0, too, and charged less
         choices = self._direct_choices
@@ -392,7 +386,7 @@ class HiddenStep:
 
     @property
     def _work(self) -> float:
-        """Estimate the work of a direct comparison: nothing is begun that is not finished."""
+        """Estimate the work of a direct comparison."""
         most = max(k for k, _ in self.choices)
         terms = round(150 * math.sqrt(most))
         laws = self._differences(1.0)
