@@ -24,7 +24,7 @@ from dpsub.accounting.engine.cell_masses import TINY, normal_masses
 
 _EPS = float(np.finfo(float).eps)
 _FARTHEST = 9.5  # deviations to which X is followed; what lies beyond is charged, 1e-20 or so
-_MOST_PLACES = 2**24  # of the grid, of either sign
+_MOST_PLACES = 2**48  # of the grid, of either sign
 _USUAL = 7.2  # deviations of X: values beyond count for hardly anything
 # of which all next to 0 are points of the grid, and beyond ever fewer, so far apart relatively
 _DENSE, _SPACING = 128, 1 / 96

@@ -374,8 +374,7 @@ class HiddenStep:
             best = max([best, *(_bound(law, choices[-1], best.value) for law in laws[1:])])
             unit = max(law.step for law in laws)
             bounds.append(best._replace(log_order=x, unit=unit))
-            (weighed,) = _falling(np.array([x]), *_points(self._weighed))
-            if x >= self._last_order or best.value > weighed:
+            if x >= self._last_order or self._is_beaten(bounds[-1]):
                 break
             if best.value < _RAREST:
                 step *= _GROWTH
@@ -383,6 +382,12 @@ class HiddenStep:
                 step *= _faster(before, best.value, fall)
             x = min(x + max(step, _LEAST_STEP * x), self._last_order)
         return bounds
+
+    def _is_beaten(self, bound: DirectBound) -> bool:
+        """Whether weights give less, as they then do at larger orders: there what a step tells
+        counts more."""
+        (weighed,) = _falling(np.array([bound.log_order]), *_points(self._weighed))
+        return self.in_steps == 1 and bound.value > weighed
 
     @property
     def _work(self) -> float:
