@@ -52,10 +52,11 @@ _FALL, _RARE, _RARE_FALL, _RAREST = 0.2, 1e-9, 0.8, 1e-25
 # for bounds by weights: by how much their logarithm falls, the bound at which they end, the share
 # of the bound before below which nothing is cut off, and the work of all orders for one law
 _WEIGHED_FALL, _UNSEEN, _UNCUT, _WORK_OF_WEIGHTS = 0.6, 1e-20, 1e-4, 1.5e8
-_MOST_WORK = 4e8  # of a comparison by Theorem 61
+_MOST_WORK = 6e8  # of a comparison by Theorem 61
+_WORK_BY_REFERENCE, _MOST_BY_REFERENCE = 4e8, 10**5  # of a law of Theorem 49, and steps
 _SEEN = 0.03  # share of what is charged from which on fewer steps may give less
 # of what is charged, and of the bound before: a mean that may be cut from the law of one difference
-_UNSEEN_CHARGE, _UNSEEN_BOUND = 1e-5, 1e-6
+_UNSEEN_CHARGE, _UNSEEN_BOUND, _BOUND_AT_FIRST = 1e-5, 1e-6, 1e-3
 # for a certificate: with so many places of all grids together the verifier does all sums in a
 # minute, and in two; with more there are coarser grids, and fewer orders
 _SHORT, _LONG = 300_000, 600_000
@@ -232,7 +233,17 @@ class HiddenStep:
         for bounds in (self._direct, self._weighed):
             if len(bounds) > 1:
                 best = np.minimum(best, _falling(x, *_points(bounds)))
+        if self._is_coarse:
+            for by_reference in self._referenced.values():
+                best = np.minimum(best, _falling(x, self._nodes, by_reference))
         return best
+
+    @property
+    def _is_coarse(self) -> bool:
+        """Whether nothing tells of a step, and sums of not too many differences that are seldom
+        large need other grids: elsewhere Theorem 49 says less."""
+        is_coarse = self.steps <= _MOST_BY_REFERENCE and not self._covers(FINE)
+        return self.in_steps < 1 and is_coarse
 
     @cached_property
     def _direct(self) -> list[DirectBound]:
@@ -244,7 +255,8 @@ class HiddenStep:
     def _weighed(self) -> list[OrderBound]:
         """Return bounds by Theorem 76 at increasing orders from 1 on, while they fall."""
         # nothing is begun that is not finished
-        work.ensure(_WORK_OF_WEIGHTS * len(self._differences(1.0)), "bounds by weights")
+        each = _WORK_OF_WEIGHTS + (_WORK_BY_REFERENCE if self._is_coarse else 0.0)
+        work.ensure(each * len(self._differences(1.0)), "bounds by weights")
         bounds = [self._at_order_1]
         step = _FIRST * self._deviation(self.steps)
         while bounds[-1].value > _UNSEEN and bounds[-1].log_order < self._last_order:
@@ -362,7 +374,7 @@ class HiddenStep:
         choices = self._direct_choices
         x, step = 0.0, _FIRST * self._deviation(max(k for k, _ in choices or [(1, 0.0)]))
         while choices:
-            before = bounds[-1].value if bounds else 0.0
+            before = bounds[-1].value if bounds else _BOUND_AT_FIRST
             # the first law decides which choice it is, and is the larger one
             laws = self._differences(math.exp(x), fineness)
             best = _bound(laws[0], choices[-1], before)
