@@ -16,12 +16,15 @@ ifneq ($(shell locale charmap 2>/dev/null),UTF-8)
 export LC_ALL := C.UTF-8
 endif
 unexport PYTHONDONTWRITEBYTECODE
+ON_SLURM := $(if $(PARTITION),--partition=$(PARTITION)) $(if $(ACCOUNT),--account=$(ACCOUNT))
 OPTIONS := $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--workflow-profile workflow/profiles/$(PROFILE)) \
            $(if $(PARTITION)$(ACCOUNT),--default-resources \
              $(if $(PARTITION),slurm_partition=$(PARTITION)) $(if $(ACCOUNT),slurm_account=$(ACCOUNT)))
 
 # One run of a target at a time, by a lock of the kernel, which ends with the run; Snakemake's own outlives a kill.
+# Slurm says at once what is wrong with a partition or an account; of an account of groups of jobs its plugin says nothing.
 define alone
+@$(if $(PARTITION)$(ACCOUNT),sbatch --test-only $(ON_SLURM) --wrap=true)
 @mkdir -p .snakemake; progress=$$(test -t 2 && echo --logger rich); \
 flock --nonblock --conflict-exit-code 75 .snakemake/$@.lock $(1) --nolock $$progress $(OPTIONS) || { status=$$?; \
   test $$status -ne 75 || echo "error: only one \`make $@\` may run in a folder, and another one is running; wait for it" >&2; \

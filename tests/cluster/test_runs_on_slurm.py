@@ -3,6 +3,7 @@ shared files."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import threading
@@ -38,6 +39,17 @@ def test_jobs_on_both_nodes_one_of_them_cancelled_give_the_bytes_of_a_local_run(
     assert set(states.values()) == {"COMPLETED"}
     # records, the cancelled one once more, then the table and the figure
     assert len(states) == 4 + 2
+    assert jobs.contents(tmp_path) == jobs.contents(local)
+
+
+@pytest.mark.slow
+def test_at_smoke_size_the_jobs_of_a_paper_are_one_submission(local: Path, tmp_path: Path) -> None:
+    config = jobs.config(tmp_path / "own.yaml")
+    config.write_text(f"{config.read_text(encoding='utf-8')}size: smoke\n", encoding="utf-8")
+    status, output = jobs.run(tmp_path, configuration=config)
+    assert status == 0, output
+    (job,) = jobs.all_jobs(tmp_path)
+    assert job["Comment"].startswith("rule_example_") and job["JobState"] == "COMPLETED"
     assert jobs.contents(tmp_path) == jobs.contents(local)
 
 
@@ -209,5 +221,10 @@ def test_partition_and_account_are_those_that_were_asked_for_and_the_end_is_hear
     ) as process:
         status, output = process.finish()
     assert status == 0, output
-    found = [(job["Partition"], job["Account"], job["JobState"]) for job in jobs.all_jobs(tmp_path)]
-    assert found == [("main", slurm_on_loopback.ACCOUNT, "COMPLETED")]
+    (job,) = jobs.all_jobs(tmp_path)
+    found = (job["Partition"], job["Account"], job["JobState"])
+    assert found == ("main", slurm_on_loopback.ACCOUNT, "COMPLETED")
+    page = (jobs.ROOT / "docs/cluster.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^sacct -X .*$", page, re.MULTILINE)
+    listed = dict(line.split("|", 1) for line in jobs.slurm("sh", "-c", command).splitlines())
+    assert listed[job["JobId"]].endswith("|rule_quick")

@@ -176,3 +176,35 @@ def test_the_package_is_found_in_every_locale(tmp_path: Path) -> None:
         [sys.executable, "-c", asked], env={"LC_ALL": "C"}, check=False, timeout=60
     )
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_run_on_slurm_begins_with_the_question_whether_slurm_takes_it(
+    refused: bool, tmp_path: Path
+) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name in ("requirements.lock", "pyproject.toml"):
+        (tmp_path / name).touch()
+    programs = {
+        "sbatch": f'echo asked "$@"; exit {int(refused)}',
+        ".venv/bin/python": 'echo run "$@"',
+        ".venv/.complete": "",
+    }
+    for name, text in programs.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        ["make", "PROFILE=slurm", "PARTITION=main", "ACCOUNT=mine", "smoke"],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    asked, *rest = done.stdout.splitlines()
+    assert asked == "asked --test-only --partition=main --account=mine --wrap=true"
+    assert (done.returncode == 0) is not refused and [line[:3] for line in rest] == ["run"] * (
+        not refused
+    )
