@@ -186,7 +186,7 @@ def _several(arguments: Namespace, without: Sequence[str]) -> list[str]:
 
 def _check_options(arguments: Namespace, several: Sequence[str]) -> None:
     """Refuse options that would count for nothing, and one file for the answers of several
-    questions, of which the last would stay."""
+    questions: the last would replace the others."""
     # of --left, which has no statement, the command says so
     has_statement = getattr(arguments, "left", None) is None
     if getattr(arguments, "clip", None) is not None and has_statement and not arguments.statement:
