@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -25,6 +26,12 @@ _KINDS = {
     stat.S_ISFIFO: "the pipe",
     stat.S_ISSOCK: "the socket",
 }
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 sum of the file at `path` as 64 lower-case hexadecimal digits."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def replace_file(path: Path, content: bytes) -> None:

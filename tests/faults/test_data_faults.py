@@ -15,8 +15,9 @@ import pytest
 
 import dpsub.data
 from dpsub.data import adult, dataset, fetch, individuals
-from dpsub.data.dataset import Obtained, checksum
+from dpsub.data.dataset import Obtained
 from dpsub.errors import ArgumentError, DataError
+from dpsub.files import checksum
 from dpsub.registry import Registry
 from tests.workflow import runs
 

@@ -3,11 +3,10 @@
 import json
 from pathlib import Path
 
-from dpsub.files import replace_file
+from dpsub.files import checksum, replace_file
 from dpsub.reproduce import sums
 from dpsub.reproduce.crate import crate
 from dpsub.reproduce.job import logged
-from dpsub.reproduce.provenance import file_digest
 
 
 def json_of(path):
@@ -19,7 +18,7 @@ with logged(snakemake.log[0]):
     # of tables, figures and pages the sums that their jobs wrote: nothing made later is vouched for
     made = sums.read(map(Path, snakemake.input.sums))
     for path in map(Path, [*snakemake.input.records, *snakemake.input.run]):
-        made[path.relative_to(output.parent).as_posix()] = file_digest(path)
+        made[path.relative_to(output.parent).as_posix()] = checksum(path)
     described = crate(
         made, json_of(snakemake.input.environment), map(json_of, snakemake.input.data)
     )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from dpsub.files import checksum
 from dpsub.reproduce import experiments, provenance, records
 from dpsub.reproduce.job import label_of, logged
 
@@ -38,8 +39,8 @@ with logged(snakemake.log[0]):
         ),
         code_digest=params.code,
         inputs={
-            **{name: provenance.file_digest(path) for name, path in data.items()},
-            **{"/".join(path.parts[-3:]): provenance.file_digest(path) for path in read},
+            **{name: checksum(path) for name, path in data.items()},
+            **{"/".join(path.parts[-3:]): checksum(path) for path in read},
         },
         data=", ".join(sorted({label_of(path) for path in data.values()})),
         versions=provenance.versions(),

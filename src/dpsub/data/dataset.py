@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from abc import ABC, abstractmethod
@@ -15,6 +14,7 @@ import pandas as pd
 
 from dpsub import checks
 from dpsub.errors import DataError
+from dpsub.files import checksum
 from dpsub.registry import Registry
 
 LABELS = ("real", "synthetic", "subsample", "partial", "subset")
@@ -49,12 +49,6 @@ class DataSet(ABC):
 
 
 REGISTRY: Registry[DataSet] = Registry("dpsub.data", DataSet, "data set")
-
-
-def checksum(path: Path) -> str:
-    """Return the SHA-256 sum of the file at `path` as 64 lower-case hexadecimal digits."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_table(table: pd.DataFrame, path: Path, description: Mapping[str, Any]) -> None:

@@ -26,8 +26,9 @@ from tqdm import tqdm
 
 from dpsub import checks
 from dpsub.data import folders
-from dpsub.data.dataset import Obtained, checksum
+from dpsub.data.dataset import Obtained
 from dpsub.errors import DataError
+from dpsub.files import checksum
 
 FALLBACKS = ("synthetic", "error")
 COLUMNS = ("dataset", "file", "urls", "licence", "sha256", "bytes", "note")

@@ -7,7 +7,6 @@ python -m dpsub.reproduce.crate results     # compares a results folder with its
 from __future__ import annotations
 
 import datetime
-import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dpsub.errors import DataError
+from dpsub.files import checksum
 
 NAME = "ro-crate-metadata.json"
 VERSION = "https://w3id.org/ro/crate/1.1"
@@ -128,7 +128,7 @@ def differences(results: Path) -> Iterator[str]:
     for path, written in sums.items():
         if not (results / path).is_file():
             yield f"missing: {path}"
-        elif hashlib.sha256((results / path).read_bytes()).hexdigest() != written:
+        elif checksum(results / path) != written:
             yield f"changed: {path}"
     there = sorted(path for path in results.rglob("*") if path.is_file())
     for path in (path.relative_to(results).as_posix() for path in there):
@@ -163,11 +163,11 @@ def main(arguments: list[str]) -> int:
         print(f"error: {problem}", file=sys.stderr)
         return 2
     if not found:
-        own = hashlib.sha256((results / NAME).read_bytes()).hexdigest()
-        found_none = f"all files of {results} are as {NAME} describes them, whose own sum is {own}"
-        print(found_none)
-    print(*found, sep="\n", end="\n" if found else "")
-    return 1 if found else 0
+        own = checksum(results / NAME)
+        print(f"all files of {results} are as {NAME} describes them, whose own sum is {own}")
+        return 0
+    print(*found, sep="\n")
+    return 1
 
 
 if __name__ == "__main__":

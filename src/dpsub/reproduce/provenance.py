@@ -125,12 +125,6 @@ def settings_digest(mapping: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 sum of the file at `path`."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def peak_memory() -> int:
     """Return the most memory in MiB that this program has held since it was started.
 

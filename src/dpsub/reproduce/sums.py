@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dpsub.errors import DataError
-from dpsub.files import replace_file
-from dpsub.reproduce.provenance import file_digest
+from dpsub.files import checksum, replace_file
 
 FOLDER = "run/sums"
 """Folder of the notes in a folder of results."""
@@ -17,7 +16,7 @@ FOLDER = "run/sums"
 
 def write(note: Path, files: Iterable[Path], results: Path) -> None:
     """Write the SHA-256 sums of `files`, which lie in the folder `results`, to the file `note`."""
-    sums = {path.relative_to(results).as_posix(): file_digest(path) for path in files}
+    sums = {path.relative_to(results).as_posix(): checksum(path) for path in files}
     replace_file(note, f"{json.dumps(dict(sorted(sums.items())), indent=1)}\n".encode())
 
 
@@ -32,7 +31,7 @@ def read(notes: Iterable[Path]) -> dict[str, str]:
 def altered(results: Path) -> Iterator[str]:
     """Yield the files below `results` that are there with other bytes than their job wrote."""
     for path, written in read(sorted((results / FOLDER).rglob("*.json"))).items():
-        if (results / path).is_file() and file_digest(results / path) != written:
+        if (results / path).is_file() and checksum(results / path) != written:
             yield path
 
 

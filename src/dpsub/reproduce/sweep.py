@@ -24,7 +24,7 @@ from pydantic import ConfigDict, Field
 
 from dpsub.data.dataset import REGISTRY as DATA_SETS
 from dpsub.errors import ArgumentError, PlanError
-from dpsub.files import replace_file
+from dpsub.files import checksum, replace_file
 from dpsub.reproduce import configuration, provenance, records, settings
 from dpsub.reproduce.experiment import Cost
 from dpsub.reproduce.experiments import REGISTRY
@@ -169,7 +169,7 @@ def compute(
         seed=seed,
         code=code,
         declared_seconds=declared,
-        inputs={name: provenance.file_digest(path) for name, path in data.items()},
+        inputs={name: checksum(path) for name, path in data.items()},
         versions=provenance.versions(),
         finished=[(work.cell.digest, work.first, work.stop) for work, _ in computed],
     )
