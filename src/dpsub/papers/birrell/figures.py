@@ -27,12 +27,12 @@ ATTACK: dict[str, Any] = {
     "linestyle": "--",
     "label": "Rényi divergence of an attack",
 }
-ENDS: dict[str, Any] = {"color": "#117733", "marker": "", "label": "ε: attained, and proved"}
+ENDS: dict[str, Any] = {"color": "#117733", "marker": "", "label": "ε: attained (lower edge) to proved (upper edge)"}
 NAMES = {
-    "3.4": "WOR, replacement",
+    "3.4": "WOR, substitution",
     "3.3": "WOR, add/remove",
     "3.6": "WR, add/remove",
-    "C.9": "Poisson, replacement",
+    "C.9": "Poisson, substitution",
 }
 
 
@@ -47,7 +47,8 @@ class BoundsFigure(Artefact):
         "training against δ: made from the theorem, from the bound of Wang et al. (samples without "
         "replacement, a record replaced), and from the exact Rényi divergence of the attack, which "
         "is the least that any Rényi bound gives by this conversion; then our two bounds, made "
-        "without Rényi divergences. Each column is one sampler and adjacency: Theorems 3.4, 3.3, "
+        "without Rényi divergences. Where only the dashed curve is seen, the solid one lies under it: "
+        "the theorem is exact there. Each column is one sampler and adjacency: Theorems 3.4, 3.3, "
         "3.6 and C.9."
     )
 
@@ -65,7 +66,7 @@ class BoundsFigure(Artefact):
             ]
             # an entry of the legend without a curve in this row
             layers.append(line([], [], **ENDS, linewidth=4, alpha=0.4))
-            axes = {"xlabel": "α", "ylabel": "D_α of one step", "yscale": "log"}
+            axes = {"xlabel": "α", "ylabel": r"$D_\alpha$ of one step", "yscale": "log"}
             panels.append(Panel(NAMES[name], layers, axes))
         for name in names:
             part = training[training["theorem"] == name]
@@ -123,7 +124,7 @@ class DrawsFigure(Artefact):
             [panel],
             width=4.5,
             xlabel="size of batches",
-            ylabel="D_2 of one step, attained",
+            ylabel="$D_2$ of one step, attained",
             labels=self.labels(records),
         )
         return figure, frame[["noise_multiplier", "batch", "attained"]]

@@ -42,8 +42,8 @@ def style(label: str, color: str, linestyle: object, marker: str = "") -> dict[s
 # one hue a kernel, darker from plain noise over the paper's recycler to the best one
 STYLES = {
     "ceiling": style("ceiling (any noise)", "#BBBBBB", "-"),
-    "gau_dp": style("Gaussian", "#8DBFE2", "-", "o"),
-    "lap_dp": style("Laplace", "#F5B58A", "-", "o"),
+    "gau_dp": style("plain Gaussian", "#8DBFE2", "-", "o"),
+    "lap_dp": style("plain Laplace", "#F5B58A", "-", "o"),
     "gau_br": style("recycled Gaussian, paper", GAUSSIAN, "-", "s"),
     "lap_br": style("recycled Laplace, paper", LAPLACE, "-", "s"),
     "gau_smp": style("sampled Gaussian, paper", "#56B4E9", BROKEN, "^"),

@@ -95,7 +95,7 @@ class RandomSizeBounds(Artefact):
                 "exact worst-case loss\n(dashed), corrected\nbounds",
                 "black",
             ),
-            ("stated", "upper"): ("printed bounds,\nupper and lower", PRINTED),
+            ("stated", "upper"): ("printed upper and\nlower bound (one line)", PRINTED),
         }
         last = frame[frame["sigma"] == largest].set_index("variant")
         layers = [

@@ -42,7 +42,8 @@ class AnswersOverAttack(Artefact):
     caption = (
         "ε that each accountant answers, divided by the ε that an attack on explicit data sets "
         "attains for the same release. An upper bound or an estimate to the left of the line at 1 "
-        "is refuted, and a lower bound to the right of it. Next to each row: how many answers are "
+        "is refuted, and a lower bound to the right of it: the lower bounds of prv-accountant are "
+        "proved where they lie left of the line. Marks at 1 lie on each other; next to each row: how many answers are "
         "proved, open (between the attack and our proof) and refuted. No answer: the accountant "
         "has no method for these releases, or for the row 'noise over 2 C' the sensitivity is C."
     )
@@ -60,7 +61,7 @@ class AnswersOverAttack(Artefact):
         figure = draw_panels(
             panels,
             columns=2,
-            xlabel="answer / attained",
+            xlabel="answer / ε that an attack attains",
             xscale="log",
             # All panels have the same rows and the same axis.
             xlim=(0.85 * frame["ratio"].min(), 1.15 * frame["ratio"].max()),
@@ -108,7 +109,8 @@ class ShufflingFigure(Artefact):
     caption = (
         "ε against the noise multiplier for records in batches of m. The band belongs to shuffled "
         "batches: it runs from a lower bound (an attack on explicit data sets) to an upper bound "
-        "(a proof without any amplification, dashed). The line with marks is Poisson sampling with "
+        "(a proof, dashed, which uses amplification by shuffling only where the noise is large). The "
+        "line with marks is Poisson sampling with "
         "as many steps, the same expected batch size and the same adjacency. Where it lies below "
         "the band, Poisson's ε is refuted for shuffled batches."
     )
@@ -143,13 +145,13 @@ class ShufflingFigure(Artefact):
             if part is names_curves:
                 layers.append(partial(_name_curves, part=part))
             if not panels:
-                layers.append(remark(f"n = {n:,}, δ = {delta}"))
+                layers.append(remark(f"n = {n:,}"))
             panels.append(Panel(f"{WORDS[str(adjacency)]}, m = {m}, {passes}", layers))
         figure = draw_panels(
             panels,
             height=1.75,
             xlabel="noise multiplier",
-            ylabel="ε",
+            ylabel=f"ε at δ = {delta}",
             xscale="log",
             yscale="log",
             grid={"sharex": True, "sharey": True},
@@ -165,9 +167,10 @@ class GroupsFigure(Artefact):
     name, kind, experiments = "figure_groups", "figure", ("practice_groups",)
     caption = (
         "Proved ε for all records of a user together, Poisson sampling under add/remove, against "
-        "the number of records. Lowest line: by the law of how many of them are drawn, which is "
-        "exact. Dashed: the curve of one record composed with itself at each step. Dotted: group "
-        "privacy of the composed ε, at the smaller δ that it needs."
+        "the number of records. Lowest line: by the distribution of how many of them are drawn, "
+        "which is exact. Dashed: the curve of one record composed with itself at each step. Dotted: group "
+        "privacy of the composed ε, at the smaller δ that it needs; it ends where that δ is smaller "
+        "than any that is computed."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -175,7 +178,7 @@ class GroupsFigure(Artefact):
         looks: dict[str, dict[str, Any]] = {
             "converted": {"label": "group privacy of ε", "color": "#B00020", "linestyle": ":"},
             "composed": {"label": "curve of one record", "color": "#882255", "linestyle": "--"},
-            "direct": {"label": "law of the number drawn", "color": "#117733", "marker": "o"},
+            "direct": {"label": "distribution of the number drawn", "color": "#117733", "marker": "o"},
         }
         panels = []
         for (rate, noise, steps), part in frame.groupby(
@@ -218,7 +221,7 @@ def _name_curves(axes: Axes, part: pd.DataFrame) -> None:
         ("shuffled, proved", late, late["epsilon_upper"], (0, 5), "center", "#882255"),
         ("open", late, between, (0, -3), "center", "#882255"),
         ("attack", late, late["epsilon_lower"], (-5, -6), "right", "#882255"),
-        ("Poisson", early, early["epsilon_poisson"], (-3, -10), "right", "#8A5F00"),
+        ("Poisson", early, early["epsilon_poisson"], (5, 3), "left", "#8A5F00"),
     ):
         axes.annotate(
             text,

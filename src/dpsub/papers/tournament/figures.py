@@ -285,7 +285,7 @@ class PartsFigure(TournamentFigure):
     caption = (
         "Proved noise multiplier over Poisson's, geometric mean over settings, on a logarithmic "
         "axis. Dark: extra noise that an attack shows to be necessary; no better proof can remove "
-        "it. Light: open to a better attack or a better proof. Mark: the proved ratio. Rows of "
+        "it. Light: open to a better attack or a better proof. Mark: the proved ratio. Vertical line: Poisson. Rows of "
         f"panels: Poisson's proved noise multiplier below 1, and 1 or more. {LEFT_OUT}"
     )
     experiments = (NOISE,)
@@ -308,7 +308,7 @@ class PartsFigure(TournamentFigure):
             columns=len(relations),
             xscale="log",
             xlim=(0.93 * min(1.0, ratios.min()), 1.1 * ratios.max()),
-            xlabel="noise over Poisson's",
+            xlabel="noise over Poisson's (log scale)",
             grid={"sharex": True, "sharey": True},
             labels=self.labels(records),
         )
@@ -332,7 +332,7 @@ def _stacked(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
     axes.barh(rows, proved - refuted, left=refuted, label="open", **OPEN)
     mark: dict[str, Any] = {"color": "black", "marker": "|", "markersize": 7, "linestyle": "none"}
     axes.plot(proved, rows, label="proved", **mark)
-    axes.axvline(1, color="black", linewidth=0.7, label="Poisson")
+    axes.axvline(1, color="black", linewidth=0.7)
     for row in sorted(set(range(len(names))) - set(rows)):
         axes.annotate(
             "left out",
@@ -416,7 +416,8 @@ class LossCurves(TournamentFigure):
         "Test loss over the target ε with noise that is proved to meet it, at one batch size and "
         "number of epochs for each task. In colour: Poisson, WOR (fresh batches of one size), "
         "random allocation and shuffle (each record once an epoch); in grey: the other schemes. "
-        "Bars: 95 % Student intervals over seeds. Dotted: without privacy, tuned by the same rule."
+        "Bars: 95 % Student intervals over seeds. Dotted: without privacy, tuned by the same rule. Each panel has its own axis of losses, "
+        "which does not begin at 0."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -497,7 +498,7 @@ class LossDifferences(TournamentFigure):
         panels[0] = replace(panels[0], layers=[*panels[0].layers, *keys])
         figure = draw_panels(
             panels,
-            xlabel=f"difference (%), {relation}",
+            xlabel=f"test loss relative to Poisson's (%), {relation}",
             grid={"sharey": True},
         )
         return figure, numbers
