@@ -129,6 +129,17 @@ def test_an_erratum_is_shown_with_the_numbers_that_are_kept_where_there_is_no_ru
     with pytest.raises(SystemExit, match="its cells need a run"):
         runpy.run_path(str(ROOT / "workflow/scripts/show_erratum.py"), run_name="__main__")
     said = capsys.readouterr().out
-    page = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/found/must.md").read_text(encoding="utf-8")
     (line,) = re.findall(r"^ +\| WOR, fixed m \| 0\.88.*$", page, flags=re.MULTILINE)
     assert line in said and "{{ " not in said
+
+
+@needs_all_papers
+def test_no_sentence_stands_both_here_and_on_the_page_of_a_paper() -> None:
+    def sentences(path: Path) -> set[str]:
+        text = " ".join(path.read_text(encoding="utf-8").split())
+        return {one for one in re.split(r"(?<=\.) ", text) if len(one) > 60 and "](" not in one}
+
+    here = sentences(ROOT / "docs/deviations.md")
+    for paper in papers():
+        assert not here & sentences(ROOT / f"docs/found/{paper}.md"), paper

@@ -37,7 +37,6 @@ SCALES, COLOURS = (2 / 3, 0.58, 0.5, 0.42, 0.35), (128, 64)
 """Shares of a figure's width that its picture has, and numbers of colours: the first that take less
 than so many bytes are used."""
 BYTES = 60_000
-WEIGHTY = "Errors that change conclusions"
 FAILED = "failed"
 """Page of the statements that fail, of all papers."""
 FAILED_HEAD = """\
@@ -249,7 +248,9 @@ def anchors(paper: Paper) -> dict[str, str]:
         chapter = section or chapter
         if name:
             found[name] = (
-                "../deviations.md" * (chapter != WEIGHTY) + "#" + errata.anchor(f"{name}. {title}")
+                "../deviations.md" * (chapter != errata.WEIGHTY)
+                + "#"
+                + errata.anchor(f"{name}. {title}")
             )
     return found
 
@@ -265,7 +266,9 @@ def entries(paper: Paper) -> str:
             )
         else:
             rest += f"- [{one.name}]({links[one.name]}). {one.title}\n"
-    return f"## {WEIGHTY}\n\n{whole}" * bool(whole) + f"## Smaller errata\n\n{rest}" * bool(rest)
+    return f"## {errata.WEIGHTY}\n\n{whole}" * bool(whole) + f"## Smaller errata\n\n{rest}" * bool(
+        rest
+    )
 
 
 def commands(paper: Paper) -> str:

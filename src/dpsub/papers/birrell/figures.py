@@ -27,7 +27,11 @@ ATTACK: dict[str, Any] = {
     "linestyle": "--",
     "label": "Rényi divergence of an attack",
 }
-ENDS: dict[str, Any] = {"color": "#117733", "marker": "", "label": "ε: attained (lower edge) to proved (upper edge)"}
+ENDS: dict[str, Any] = {
+    "color": "#117733",
+    "marker": "",
+    "label": "ε: attained (lower edge) to proved (upper edge)",
+}
 NAMES = {
     "3.4": "WOR, substitution",
     "3.3": "WOR, add/remove",
@@ -47,9 +51,9 @@ class BoundsFigure(Artefact):
         "training against δ: made from the theorem, from the bound of Wang et al. (samples without "
         "replacement, a record replaced), and from the exact Rényi divergence of the attack, which "
         "is the least that any Rényi bound gives by this conversion; then our two bounds, made "
-        "without Rényi divergences. Where only the dashed curve is seen, the solid one lies under it: "
-        "the theorem is exact there. Each column is one sampler and adjacency: Theorems 3.4, 3.3, "
-        "3.6 and C.9."
+        "without Rényi divergences. Where only the dashed curve is seen, the solid one lies under "
+        "it: the theorem is exact there. Each column is one sampler and adjacency: Theorems 3.4, "
+        "3.3, 3.6 and C.9."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:

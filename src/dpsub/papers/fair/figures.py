@@ -228,9 +228,9 @@ class LossDifferences(FairFigure):
         "target of each data set, with 95 % Student intervals; a sampler to the left of the line "
         "is better than Poisson. Circles: the main paper's own comparison at equal ε′ per query, "
         "on two data sets and without MUST.OO. Crosses: noise for which the papers' pair meets the "
-        "target, no guarantee; Poisson's pair is for add/remove and takes about half the noise "
-        "of the others, so that these differences mostly show the relation, not the sampler. Diamonds: noise for which the "
-        "target is proved."
+        "target, no guarantee; Poisson's pair is for add/remove and takes about half the noise of "
+        "the others, so that these differences mostly show the relation, not the sampler. "
+        "Diamonds: noise for which the target is proved."
     )
     experiments = WITH_STATED
 

@@ -802,9 +802,9 @@ class NoiseAtlas(OnData, _Figure):
     caption = (
         "Scale of the noise on sums, calibrated as in the text, against the target ε. (a) Uniform "
         "over coreset sampling, from Table 1 alone. (b) Coreset over privacy-optimal sampling, "
-        "which takes the norms of the data in this run; these need not be the paper's. One curve for "
-        "each data set (median over expected sample sizes); bands run from the smallest to the largest "
-        "ratio over sizes. No point: no noise meets the target at any size."
+        "which takes the norms of the data in this run; these need not be the paper's. One curve "
+        "for each data set (median over expected sample sizes); bands run from the smallest to the "
+        "largest ratio over sizes. No point: no noise meets the target at any size."
     )
     experiments = ("importance_noise",)
 
@@ -845,7 +845,9 @@ class NoiseAtlas(OnData, _Figure):
             else:
                 # These curves are too close to each other for names.
                 layers.append(
-                    name_at(last["epsilon"].max(), last["median"].median(), f"{len(last)} data sets")
+                    name_at(
+                        last["epsilon"].max(), last["median"].median(), f"{len(last)} data sets"
+                    )
                 )
             panels.append(Panel(text, layers))
         figure = draw_panels(

@@ -43,9 +43,10 @@ class AnswersOverAttack(Artefact):
         "ε that each accountant answers, divided by the ε that an attack on explicit data sets "
         "attains for the same release. An upper bound or an estimate to the left of the line at 1 "
         "is refuted, and a lower bound to the right of it: the lower bounds of prv-accountant are "
-        "proved where they lie left of the line. Marks at 1 lie on each other; next to each row: how many answers are "
-        "proved, open (between the attack and our proof) and refuted. No answer: the accountant "
-        "has no method for these releases, or for the row 'noise over 2 C' the sensitivity is C."
+        "proved where they lie left of the line. Marks at 1 lie on each other; next to each row: "
+        "how many answers are proved, open (between the attack and our proof) and refuted. No "
+        "answer: the accountant has no method for these releases, or for the row 'noise over 2 C' "
+        "the sensitivity is C."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -109,10 +110,10 @@ class ShufflingFigure(Artefact):
     caption = (
         "ε against the noise multiplier for records in batches of m. The band belongs to shuffled "
         "batches: it runs from a lower bound (an attack on explicit data sets) to an upper bound "
-        "(a proof, dashed, which uses amplification by shuffling only where the noise is large). The "
-        "line with marks is Poisson sampling with "
-        "as many steps, the same expected batch size and the same adjacency. Where it lies below "
-        "the band, Poisson's ε is refuted for shuffled batches."
+        "(a proof, dashed, which uses amplification by shuffling only where the noise is large). "
+        "The line with marks is Poisson sampling with as many steps, the same expected batch size "
+        "and the same adjacency. Where it lies below the band, Poisson's ε is refuted for shuffled "
+        "batches."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -168,9 +169,9 @@ class GroupsFigure(Artefact):
     caption = (
         "Proved ε for all records of a user together, Poisson sampling under add/remove, against "
         "the number of records. Lowest line: by the distribution of how many of them are drawn, "
-        "which is exact. Dashed: the curve of one record composed with itself at each step. Dotted: group "
-        "privacy of the composed ε, at the smaller δ that it needs; it ends where that δ is smaller "
-        "than any that is computed."
+        "which is exact. Dashed: the curve of one record composed with itself at each step. "
+        "Dotted: group privacy of the composed ε, at the smaller δ that it needs; it ends where "
+        "that δ is smaller than any that is computed."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -178,7 +179,11 @@ class GroupsFigure(Artefact):
         looks: dict[str, dict[str, Any]] = {
             "converted": {"label": "group privacy of ε", "color": "#B00020", "linestyle": ":"},
             "composed": {"label": "curve of one record", "color": "#882255", "linestyle": "--"},
-            "direct": {"label": "distribution of the number drawn", "color": "#117733", "marker": "o"},
+            "direct": {
+                "label": "distribution of the number drawn",
+                "color": "#117733",
+                "marker": "o",
+            },
         }
         panels = []
         for (rate, noise, steps), part in frame.groupby(

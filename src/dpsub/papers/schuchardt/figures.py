@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 LOOKS: dict[str, dict[str, Any]] = {
     "the group's own pair": {"color": "#117733"},
     "group privacy property, from one record": {"color": "#0072B2", "linestyle": "--"},
-    "group privacy property, from the group (released code)": {"color": "#B00020", "linestyle": ":"},
+    "group privacy property, from the group (released code)": {
+        "color": "#B00020",
+        "linestyle": ":",
+    },
 }
 SOURCES = ("stated", "specific_upper"), ("stated", "posthoc_upper"), ("as_done", "posthoc_upper")
 CURVES = [
@@ -36,11 +39,11 @@ class ComposedFigure(Artefact):
     caption = (
         "δ at ε = 2 of a group of 16 records in Poisson samples against the number of steps, for "
         "four pairs of noise σ and rate r: by the group's own dominating pair, by the group "
-        "privacy property applied to δ of one record, and by the same property applied to δ of "
-        "the group, as the released code does. Each curve is a proved upper bound; an attack on "
-        "the first attains at least 95 % of it. The first two nearly coincide: the group's own pair "
-        "gains little under composition. δ is drawn up to 1. The first two begin at the "
-        "number of steps that each panel names."
+        "privacy property applied to δ of one record, and by the same property applied to δ of the "
+        "group, as the released code does. Each curve is a proved upper bound; an attack on the "
+        "first attains at least 95 % of it. The first two nearly coincide: the group's own pair "
+        "gains little under composition. δ is drawn up to 1. The first two begin at the number of "
+        "steps that each panel names."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:

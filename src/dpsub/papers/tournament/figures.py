@@ -285,7 +285,8 @@ class PartsFigure(TournamentFigure):
     caption = (
         "Proved noise multiplier over Poisson's, geometric mean over settings, on a logarithmic "
         "axis. Dark: extra noise that an attack shows to be necessary; no better proof can remove "
-        "it. Light: open to a better attack or a better proof. Mark: the proved ratio. Vertical line: Poisson. Rows of "
+        "it. Light: open to a better attack or a better proof. Mark: the proved ratio. Vertical "
+        "line: Poisson. Rows of "
         f"panels: Poisson's proved noise multiplier below 1, and 1 or more. {LEFT_OUT}"
     )
     experiments = (NOISE,)
@@ -416,8 +417,8 @@ class LossCurves(TournamentFigure):
         "Test loss over the target ε with noise that is proved to meet it, at one batch size and "
         "number of epochs for each task. In colour: Poisson, WOR (fresh batches of one size), "
         "random allocation and shuffle (each record once an epoch); in grey: the other schemes. "
-        "Bars: 95 % Student intervals over seeds. Dotted: without privacy, tuned by the same rule. Each panel has its own axis of losses, "
-        "which does not begin at 0."
+        "Bars: 95 % Student intervals over seeds. Dotted: without privacy, tuned by the same rule. "
+        "Each panel has its own axis of losses, which does not begin at 0."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:

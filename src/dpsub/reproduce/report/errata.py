@@ -1,4 +1,4 @@
-"""The errata: one file a paper, and the document that joins them."""
+"""The errata: one file for each paper, and the document that joins them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from dpsub.reproduce.report.numbers import MEANINGS, of_printed
 from dpsub.reproduce.report.prose import Prose
 from dpsub.reproduce.verdicts import CELL, spoken
 
+WEIGHTY = "Errors that change conclusions"
+"""Part of the errata of a paper that its page in docs/found tells whole."""
 _HEADING = re.compile(r"^#{1,3} ", re.MULTILINE)
 _ENTRY = re.compile(r"^### ([A-Z]{1,2})([1-9]\d*)\. (.+)$", re.MULTILINE)
 _TEST = re.compile(r"^ {4}(\S.* -m pytest \S+ -k )([a-z]+)(\d+)(_?)\b", re.MULTILINE)
@@ -29,9 +31,10 @@ _INTRODUCTION = """\
 
 <!-- made by workflow/scripts/renew_pages.py from errata.md, cited.csv and verdicts -->
 
-Where the papers, their tables and their statements contradict themselves or what we compute:
-one entry an erratum, each with the claim, the evidence, the corrected value, what follows from it,
-and the command that shows it. The identifiers stand in `results/comparison.csv` and in the report
+Where the papers, their tables and their statements contradict themselves or what we compute. Each
+erratum has a claim, the evidence, the corrected value, what follows from it, and a command that
+shows it. Errors that change conclusions are told on the page of their paper, to which their entries
+lead; the others are told here. The identifiers stand in `results/comparison.csv` and in the report
 (`results/report/index.html`), which lists the compared cells of each entry.
 """
 
@@ -80,7 +83,7 @@ def _entries(text: str, paper: str) -> Iterator[Erratum]:
     example = _TEST.search(text)
     before, *entries = _ENTRY.split(text)
     chapter = before.partition("# ")[2].partition("\n")[0]
-    # `split` by a pattern of three groups gives four texts an entry.
+    # `split` by a pattern of three groups gives four texts for each entry.
     for letters, number, title, rest in zip(*[iter(entries)] * 4, strict=True):
         # A heading of a higher level after the last entry of a part is not in the entry.
         body = _HEADING.split(rest)[0].strip()
@@ -107,8 +110,8 @@ def filled_from_kept(paper: Paper) -> Callable[[str], str]:
 
 
 def document(files: Sequence[Path], verdicts: pd.DataFrame) -> str:
-    """Return the document of errata, docs/deviations.md: an introduction, a table a paper, and a
-    chapter a paper.
+    """Return the document of errata, docs/deviations.md: an introduction, and a table and a
+    chapter for each paper.
 
     It is made of the papers' errata, filled in with the cells that are kept of a run, of printed
     numbers, and of expected verdicts, as `read_expected` returns them.
@@ -134,11 +137,29 @@ def document(files: Sequence[Path], verdicts: pd.DataFrame) -> str:
 
 
 def _chapter(file: Path) -> str:
-    """Return the errata of one paper as a part of the document, each heading one level lower."""
-    fill = filled_from_kept(papers()[file.parent.name])
+    """Return the errata of one paper as a part of the document, each heading one level lower; those
+    that the page of the paper tells lead there."""
+    paper = file.parent.name
+    before, head, rest = file.read_text(encoding="utf-8").partition(f"## {WEIGHTY}\n")
+    weighty, *others = re.split(r"^(?=## )", rest, maxsplit=1, flags=re.MULTILINE)
+    whole = "".join([before, head, _told_elsewhere(paper, weighty), *others])
     # Links of a paper's folder lead to where the document stands.
-    text = fill(file.read_text(encoding="utf-8")).replace(_FROM_A_PAPER, "](")
+    text = filled_from_kept(papers()[paper])(whole).replace(_FROM_A_PAPER, "](")
     return re.sub(r"^(#+ )", r"#\1", text, flags=re.MULTILINE)
+
+
+def _told_elsewhere(paper: str, entries: str) -> str:
+    """Return entries of errata with a link to the page of the paper in place of their texts, and
+    with their commands."""
+    before, *found = _ENTRY.split(entries)
+    told = [before]
+    for letters, number, title, body in zip(*[iter(found)] * 4, strict=True):
+        heading = f"{letters}{number}. {title}"
+        _, has_command, command = body.partition("- **Command.**")
+        page = f"found/{paper}.md#{anchor(heading)}"
+        told.append(f"### {heading}\n\n[Told on the page of the paper]({page}).\n\n")
+        told += [f"{has_command}{command.rstrip()}\n\n"] * bool(has_command)
+    return "".join(told)
 
 
 def _verdicts_by_erratum(verdicts: pd.DataFrame, known: set[str]) -> dict[str, Counter[str]]:
