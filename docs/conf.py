@@ -75,7 +75,6 @@ CONTENTS = {
         "proofs/index",
         "recycling",
         "importance",
-        "statistics",
     ],
     "Run and extend it": ["cluster", "scaling", "data", "adding", "releasing"],
     "Reference": [
@@ -116,7 +115,6 @@ HOW_TO = [
     "python",
     "survey-designs",
     "reproduce",
-    "verdicts",
     "cite",
 ]
 INDEXED = {

@@ -177,7 +177,7 @@ def compare(
 ) -> pd.DataFrame:
     """Compare the printed numbers of one artefact with ours.
 
-    Rules (docs/statistics.md): an exact number must round into the printed one's half-unit
+    Rules (docs/verdicts.md): an exact number must round into the printed one's half-unit
     interval; a Monte Carlo number, or one on real data, must lie within both standard errors and
     the rounding of it, judged by Holm's procedure at 1 % over the artefact; an extreme must lie in
     the interval that our row gives from the exact law; a claim must have the value 1; a setting

@@ -198,7 +198,7 @@ class FairComparison(OnTasks):
             yield settings.model_copy(update={"grid": (entry_of(cell),)})
 
     def cost(self, settings: Settings) -> Cost:
-        """Return the sum over cells; the rates were measured on one core: docs/statistics.md says
+        """Return the sum over cells; the rates were measured on one core: docs/verdicts.md says
         how."""
         costs = [_cost(cell) for cell in expanded(settings.grid, "rigorous")]
         setup = sum(cost.setup for cost in costs)
