@@ -51,8 +51,7 @@ COMMANDS = {
     "calibrate": "noise, sample size or steps for a target (epsilon, delta)",
     "recommend": "which subsampling scheme needs the least noise for a training run, and what each "
     "costs",
-    "advise": "what each sampling design gives on a frame: privacy, sample size, variance of a "
-    "total",
+    "advise": "compare survey designs on a frame: privacy, sample size, variance of a total",
     "brdp": "budget recycling, which redraws noise while it is too large, and its exact privacy",
     "plan": "cells, jobs, core-hours and memory of a sweep, before anything runs",
     "audit": "the attack on a sampler: its data sets, densities and a Monte Carlo run",

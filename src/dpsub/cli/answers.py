@@ -1,4 +1,4 @@
-"""Answers: a mapping for machines, aligned lines for people, numbers rounded to their safe side."""
+"""Answers: a mapping for machines, aligned lines for people, numbers rounded conservatively."""
 
 from __future__ import annotations
 

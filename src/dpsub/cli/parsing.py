@@ -77,8 +77,8 @@ class Parser(argparse.ArgumentParser):
     def add_time_limit(self) -> None:
         """Add the time limit, for commands that may take long."""
         text = (
-            "stop after this time in any case, with the ends proved so far; another run may end "
-            "elsewhere (default: none)"
+            "stop after this time and print the bounds so far, which are valid; another run may "
+            "stop at others (default: none)"
         )
         self.add_argument("--time-limit", type=duration, metavar="SECONDS", help=text)
 

@@ -71,9 +71,7 @@ def add_arguments(parser: Parser) -> None:
     # Accounting alone, of a dozen schemes; a comparison that takes minutes would not be made before
     # a training.
     parser.add_effort(4.0)
-    parser.add_argument(
-        "--quick", action="store_true", help="the first bounds, without bringing the ends closer"
-    )
+    parser.add_argument("--quick", action="store_true", help="the first bounds, without refinement")
 
 
 def run(arguments: Namespace) -> Answer:

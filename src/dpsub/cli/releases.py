@@ -46,10 +46,7 @@ def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = Tru
         "--noise-multiplier", "--sigma", type=number, required=required, metavar="S", help=noise
     )
     parser.add_argument("--steps", type=whole_number, metavar="K", help="number of releases")
-    epochs = (
-        "number of epochs, instead of --steps; a sampler takes E / (share of records per "
-        "step) steps"
-    )
+    epochs = "number of epochs, instead of --steps; for a sampler converted to E n / m steps"
     parser.add_argument("--epochs", type=number, metavar="E", help=epochs)
     add_group(parser)
     default = (
@@ -64,7 +61,7 @@ def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = Tru
 def add_group(parser: Parser) -> None:
     """Add the number of records that change together."""
     text = (
-        "records that one unit of privacy holds at most, changed together; add_remove also takes "
+        "protect a person who contributes up to so many records; add_remove also takes "
         "ADDED:REMOVED (default: 1)"
     )
     parser.add_argument("--group", type=group_of, default=1, metavar="G", help=text)
@@ -92,9 +89,7 @@ def add_width(parser: Parser, default: str = "half a percent of epsilon, 5 %% of
             f"(default: {default})"
         ),
     )
-    parser.add_argument(
-        "--quick", action="store_true", help="the first bound, without bringing the ends closer"
-    )
+    parser.add_argument("--quick", action="store_true", help="the first bound, without refinement")
     add_deprecated_tight(parser)
     parser.add_effort()
 

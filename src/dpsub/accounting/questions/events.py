@@ -1,5 +1,4 @@
-"""Conversion of dp-accounting's events to releases, where they have a meaning here, and in which
-units."""
+"""Conversion of dp-accounting's events to releases: which events are covered, and their units."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Answers in words: a title and a few lines each, the same in Python, in a notebook and on the
 command line.
 
-Numbers are rounded to their safe side, so that a copied one still holds. The command line has
+Numbers are rounded conservatively, so that a copied value stays valid. The command line has
 longer texts, with conditions and data sets (`dpsub ... --explain`).
 """
 

@@ -1,5 +1,5 @@
-"""Samples of a fixed number of different records: a record that is drawn takes another one's place,
-so that it moves the sum by up to 2 C even where it is added or removed."""
+"""Samples of a fixed number of different records: each drawn record displaces another one, so that
+adding or removing it still moves the sum by up to 2 C."""
 
 from __future__ import annotations
 

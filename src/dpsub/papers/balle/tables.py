@@ -1,4 +1,4 @@
-"""Table 1 of the paper, evaluated, and how tight its bounds are."""
+"""The bounds of Table 1, evaluated, and their tightness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound for several records that is made of the curve of one (docs/proofs/groups.md,
+"""Group bound built from the privacy curve of one record (docs/proofs/groups.md,
 Theorem 39).
 
 If D_0, ..., D_g differ in one record from each to the next, then for orders a = b c
