@@ -83,6 +83,22 @@ BANNED = [
         "How much of the extra noise is unavoidable?",
     ),
     Banned(
+        r"\b(a|one) (row|column|panel|record|line|entry|file|page) an? (?!few|little)\w+",
+        "one page a paper",
+        "one page for each paper",
+    ),
+    Banned(
+        r"\bHow many times the \w+ of\b(?!.{0,80}\?)",
+        "How many times the noise of A B needs.",
+        "Noise that B needs, relative to A.",
+    ),
+    Banned(
+        r", the (\w+er|more) the \w+(er)? ",
+        "needs more noise, the more the smaller its first stage is",
+        "needs more noise, and with a smaller first stage still more",
+    ),
+    Banned(r"\b(are|is|of) those of that\b", "are those of that noise", "were computed with it"),
+    Banned(
         r"(?<!!)\[(see|here|there|this|this page|link|more)\]\(|>(see|here|this page)</a>",
         "the proof is [here](proofs/index.md)",
         "[the proof](proofs/index.md)",

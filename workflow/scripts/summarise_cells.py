@@ -1,7 +1,7 @@
 """Bring the records of a sweep together by cell: means and spreads, and paired differences from
 Poisson sampling.
 
-Both have one row a cell; the memory does not grow with the number of cells.
+Both have one row for each cell; the memory does not grow with the number of cells.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
 """The command line: `dpsub COMMAND ...`, also `python -m dpsub COMMAND ...`.
 
-One file a command; each has `add_arguments(parser)`, which adds its options, and `run(arguments) ->
-Answer`. Only the module of the command that is asked for is imported, with what it needs: most
-answers take less time than importing all.
+One file for each command; each has `add_arguments(parser)`, which adds its options, and
+`run(arguments) -> Answer`. Only the module of the command that is asked for is imported, with what
+it needs: most answers take less time than importing all.
 
 Exit status: 0, or what `dpsub check --strict` found, or 3 if the budget of `dpsub record` refuses;
 2 after one sentence on the standard error, or, with --json, after {"error": sentence, "kind":

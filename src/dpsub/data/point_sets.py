@@ -362,7 +362,8 @@ class Fma(Points):
 
 
 class Pose(Points):
-    """One file a pose, a joint a line; the first one, the root, is the origin of the others."""
+    """One file for each pose, a joint a line; the first one, the root, is the origin of the
+    others."""
 
     name = "pose"
     files: ClassVar = {"real": ("POSE",)}

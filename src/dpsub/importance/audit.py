@@ -67,7 +67,7 @@ def _shown(
 ) -> CanaryAudit:
     """Choose the best threshold on the first halves of the draws and judge it on the second ones.
 
-    `statistics` has, by name, one number a draw with and without the canary.
+    `statistics` has, by name, one number for each draw with and without the canary.
     """
     level = checks.real("confidence", confidence, above=0, below=1)
     best, name, threshold = -math.inf, "", 0.0

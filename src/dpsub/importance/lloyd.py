@@ -289,7 +289,7 @@ def clusters(
 class _Chunk:
     """A chunk of rows, also in float64, with the sparse matrix that assigns them to clusters.
 
-    The matrix has one entry a row and set of centres, the row's weight at its cluster.
+    The matrix has one entry for each row and set of centres, the row's weight at its cluster.
     """
 
     def __init__(self, rows: np.ndarray, weights: np.ndarray) -> None:

@@ -117,7 +117,8 @@ class Numbers:
     experiment: str
     """Its records, or the name under which a claim's `shared` records stand."""
     value: str | Callable[[pd.DataFrame], pd.Series]
-    """Record column, or a function of the filtered records that gives one number a record."""
+    """Record column, or a function of the filtered records that gives one number for each
+    record."""
     by: tuple[str, ...] = ()
     """Record columns, besides the sampler where samplers are compared, that tell the numbers
     apart."""
@@ -151,8 +152,8 @@ class Numbers:
         return frame.set_index("sampler")["number"] if "sampler" in frame else frame["number"]
 
     def table(self, frames: Frames, samplers: Sequence[str]) -> pd.DataFrame:
-        """Return the numbers with one row for each combination of `by` and one column a sampler,
-        complete."""
+        """Return the numbers with one row for each combination of `by` and one column for each
+        sampler, complete."""
         # A sampler that the run lacks is an error, not a missing column of the comparison.
         columns = list(self.samplers or samplers)
         of_samplers = pick(self.records(frames), sampler=tuple(columns))

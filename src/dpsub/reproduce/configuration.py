@@ -320,7 +320,7 @@ def _whole() -> type[BaseModel]:
         experiments,
         Field(
             {},
-            description="Over the published settings, one entry an experiment; null leaves it out.",
+            description="Over the published settings, by experiment; null leaves one out.",
         ),
     )
     return create_model("Configuration", __base__=Closed, **fields)

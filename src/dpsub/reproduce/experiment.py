@@ -120,7 +120,8 @@ class StatedComparison:
     dataset
         Name of the data set.
     losses
-        The losses in records of the experiment: a row a replicate, a column a sampler.
+        The losses in records of the experiment: a row for each replicate, a column for each
+        sampler.
     """
 
     dataset: str
@@ -128,8 +129,8 @@ class StatedComparison:
 
 
 class Experiment(abc.ABC):
-    """One experiment of a paper: a grid of cells, each repeated, one record a replicate (or a grid
-    point).
+    """One experiment of a paper: a grid of cells, each repeated, one record for each replicate (or
+    a grid point).
 
     Class attributes
     ----------------

@@ -274,7 +274,7 @@ def legend(table: pd.DataFrame) -> str:
 
 
 def markdown(caption: str, layout: Layout | None, cells: pd.DataFrame) -> str:
-    """Return a table in Markdown, in the given layout or one line a cell."""
+    """Return a table in Markdown, in the given layout or one line for each cell."""
     lines = [escape_markdown(caption), ""]
     if layout is None:
         heads, listed = _listed(cells, latex=False)
@@ -325,8 +325,8 @@ def _long_latex(caption: str, cells: pd.DataFrame) -> str:
 
 
 def _listed(cells: pd.DataFrame, *, latex: bool) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and lines of a list: one line a cell, printed and ours side by side, then
-    the verdict.
+    """Return the heads and lines of a list: one line for each cell, printed and ours side by side,
+    then the verdict.
 
     A number of ours from a stand-in for the paper's data is left out: the list is one of printed
     numbers.

@@ -26,8 +26,8 @@ class Paired:
     """Samplers that share their seeds on one task."""
 
     losses: pd.DataFrame
-    """The measure that samplers are ranked by: a row a seed, a column a sampler, in order of first
-    appearance."""
+    """The measure that samplers are ranked by: a row for each seed, a column for each sampler, in
+    order of first appearance."""
 
     @property
     def samplers(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Records: one row a replicate (or grid point) as Parquet; each file states its own origin.
+"""Records: one row for each replicate (or grid point) as Parquet; each file states its own origin.
 
 The origin of the rows stands in the metadata of the file, under the key ``dpsub`` as JSON, with a
 SHA-256 sum of the whole file: one that was cut short, altered or made from another configuration is

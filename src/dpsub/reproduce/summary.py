@@ -1,5 +1,5 @@
-"""Summary of a sweep, one row a cell: means and spreads of its measures, and paired differences
-from Poisson sampling.
+"""Summary of a sweep, one row for each cell: means and spreads of its measures, and paired
+differences from Poisson sampling.
 
 The rows of a sweep are read in portions of whole cells, chosen by the digests in which they stand,
 so that the memory does not grow with the sweep; within a portion they are sorted first, so that the

@@ -294,7 +294,7 @@ def laplace_ends(frames: Frames) -> Finding:
 
 def by_size(frames: Frames, panel: str, name: str) -> pd.DataFrame:
     """Return by x how much higher curves with replacement are than curves of another name, one
-    column a size m."""
+    column for each size m."""
     sizes = sorted(int(m) for m in pick(frames[CURVES], panel=panel)["m"].unique())
     if len(sizes) < 2:
         raise MissingRecordsError("this run has one size of groups only")

@@ -57,9 +57,9 @@ def attained(name: str, training: Any) -> Callable[[float], float]:
 
 
 class RenyiOfAStep(Grid):
-    """One record a theorem, degree of the expansion and order: its bound on the Rényi divergence of
-    one step, the bound of Wang et al. for the same samples, and the divergence that an attack
-    attains."""
+    """One record for each theorem, degree of the expansion and order: its bound on the Rényi
+    divergence of one step, the bound of Wang et al. for the same samples, and the divergence that
+    an attack attains."""
 
     name = "birrell_renyi"
     stage = "account"
@@ -100,8 +100,9 @@ class RenyiOfAStep(Grid):
 
 
 class EpsilonOfTraining(Grid):
-    """One record a theorem and delta: epsilon of the whole training by the paper's bound and its
-    conversion, by Wang et al., by the exact Rényi divergence of an attack, and our two bounds."""
+    """One record for each theorem and delta: epsilon of the whole training by the paper's bound and
+    its conversion, by Wang et al., by the exact Rényi divergence of an attack, and our two
+    bounds."""
 
     name = "birrell_epsilon"
     stage = "account"
@@ -168,9 +169,9 @@ class EpsilonOfTraining(Grid):
 
 
 class LeadingOrder(Grid):
-    """One record a rate and noise: D_2 of one step under replacement that an attack on samples
-    without replacement attains, over the exact one of Poisson samples; the same ratio of the
-    paper's leading terms, and the one of Wang et al. to the paper's."""
+    """One record for each rate and noise: D_2 of one step under replacement that an attack on
+    samples without replacement attains, over the exact one of Poisson samples; the same ratio of
+    the paper's leading terms, and the one of Wang et al. to the paper's."""
 
     name = "birrell_leading"
     stage = "account"
@@ -204,8 +205,8 @@ class LeadingOrder(Grid):
 
 
 class DrawsWithReplacement(Grid):
-    """One record a noise and size of batches: the divergence that an attack on one step of draws
-    with replacement attains at order 2 and one rate (Figure 8)."""
+    """One record for each noise and size of batches: the divergence that an attack on one step of
+    draws with replacement attains at order 2 and one rate (Figure 8)."""
 
     name = "birrell_draws"
     stage = "account"

@@ -41,7 +41,7 @@ NAMES = {
 
 
 class BoundsFigure(Artefact):
-    """One step by order, and the training by delta, a column a theorem."""
+    """One step by order, and the training by delta, a column for each theorem."""
 
     title = "Figures 2, 3, 6, 7 and 9. Bounds on one step and on the training"
     name, kind, experiments = "figure_bounds", "figure", ("birrell_renyi", "birrell_epsilon")

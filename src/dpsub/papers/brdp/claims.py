@@ -78,7 +78,7 @@ def table1_claims() -> Iterator[Claim]:
 
 # Recycled Laplace noise with a low split is ours, and no method of the paper.
 def composed(frames: Frames) -> pd.DataFrame:
-    """Return composed epsilon, a row a delta from the largest, a column a method."""
+    """Return composed epsilon, a row for each delta from the largest, a column for each method."""
     rows = pick(
         frames[TABLE],
         conversion=lambda used: used.isin(CONVERSIONS),
@@ -141,7 +141,7 @@ def rate_at_the_end(frame: pd.DataFrame) -> pd.Series:
 
 
 def acceptance(frames: Frames) -> pd.DataFrame:
-    """Return acceptance, a column a method."""
+    """Return acceptance, a column for each method."""
     return frames[ACCEPTANCE].pivot_table(
         index=["sensitivity", "epsilon"], columns="method", values="acceptance"
     )
@@ -244,7 +244,7 @@ def larger_data_accept_more(frames: Frames) -> Finding:
 
 
 def boxes(frames: Frames) -> pd.DataFrame:
-    """Return acceptance in the panels with boxes, a column a method."""
+    """Return acceptance in the panels with boxes, a column for each method."""
     parts = [
         pick(frames[name], view="box").assign(name=name.removeprefix("brdp_")) for name in BOXES
     ]

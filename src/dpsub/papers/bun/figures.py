@@ -85,7 +85,7 @@ class RandomSizeBounds(Artefact):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "bun_random_size")
         epsilon = float(frame["epsilon"].iloc[0])
-        # One curve a variant and side: the printed pair, the corrected pair, the exact loss.
+        # One curve for each variant and side: the printed pair, the corrected pair, the exact loss.
         sides = frame.melt(["variant", "sigma"], ["upper", "lower"], "side", "loss")
         least, largest = frame["sigma"].min(), frame["sigma"].max()
         names = {

@@ -132,11 +132,12 @@ class Pareto(FairFigure):
 
 
 def _losses(axes: Axes, part: pd.DataFrame, without: float) -> None:
-    """Draw a row a sampler, from cheap to costly, and a line a target; `without` is the loss
-    without privacy."""
+    """Draw a row for each sampler, from cheap to costly, and a line for each target; `without` is
+    the loss without privacy."""
     by_sampler = part.drop_duplicates("sampler").set_index("sampler")
-    # Expected gradients depend on the sampler and its sizes, not on the target: one row a sampler.
-    # Samplers of one law cost the same up to rounding: equal costs keep one order in all panels.
+    # Expected gradients depend on the sampler and its sizes, not on the target: one row for each
+    # sampler. Samplers of one law cost the same up to rounding: equal costs keep one order in all
+    # panels.
     cost = by_sampler["gradients"].round(6).loc[in_order(by_sampler.index)]
     cost = cost.sort_values(kind="stable")
     rows = {name: row for row, name in enumerate(cost.index)}
@@ -179,8 +180,8 @@ def in_order(samplers: Iterable[str]) -> list[str]:
 
 
 def points(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a data set, target and sampler: loss with its interval, expected gradients a
-    step, `on_front`.
+    """Return one row for each data set, target and sampler: loss with its interval, expected
+    gradients a step, `on_front`.
 
     A point is off the front if another sampler of the same data set, at the same or a smaller
     target and at no more gradients, has a loss that is smaller by more than the 95 % interval of
@@ -219,7 +220,7 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class LossDifferences(FairFigure):
-    """Paired differences from Poisson in the three variants, a panel a data set."""
+    """Paired differences from Poisson in the three variants, a panel for each data set."""
 
     title = "Loss compared with Poisson, under three notions of equal privacy"
     name = "figure_rankings"
@@ -274,7 +275,7 @@ def _relative(contest: Contest) -> Iterator[dict[str, Any]]:
 
 
 def _differences(axes: Axes, part: pd.DataFrame) -> None:
-    """Draw points with intervals, a row a sampler, the variants one below the other."""
+    """Draw points with intervals, a row for each sampler, the variants one below the other."""
     order = in_order(part["sampler"].unique())
     axes.axvline(0, color="black", linewidth=0.7)
     for number, (variant, look) in enumerate(VARIANTS.items()):
@@ -404,7 +405,7 @@ class NoiseRelations(FairFigure):
 
 
 def _at_relation(axes: Axes, cells: pd.DataFrame) -> None:
-    """Draw a row a sampler: the bar from attack to proof."""
+    """Draw a row for each sampler: the bar from attack to proof."""
     for row, cell in enumerate(cells.to_dict("records")):
         if math.isnan(cell["proved"]):
             axes.text(
@@ -454,7 +455,8 @@ def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str,
 
 
 def _needed_noise(axes: Axes, cells: pd.DataFrame) -> None:
-    """Draw a row a sampler: the bar from attack to proof, and the noise of the papers' pair."""
+    """Draw a row for each sampler: the bar from attack to proof, and the noise of the papers'
+    pair."""
     order = list(cells["sampler"].unique())
     for cell in cells.to_dict("records"):
         look, row = style_of(cell["sampler"]), order.index(cell["sampler"])

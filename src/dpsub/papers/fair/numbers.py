@@ -30,8 +30,8 @@ VALUE, ENDS = ("value",), ("lower", "upper")
 def quantity(
     cells: LookUp, table: str, column: str, variant: str = "rigorous", **fields: str
 ) -> pd.DataFrame:
-    """Return the numbers of one quantity, each with the ends of its interval: a row a data set,
-    target and sampler."""
+    """Return the numbers of one quantity, each with the ends of its interval: a row for each data
+    set, target and sampler."""
     rows = cells.rows(table, column, dataset="*", epsilon="*", **(fields or {"sampler": "*"}))
     columns = {variant: "value", f"{variant}_lower": "lower", f"{variant}_upper": "upper"}
     # A run without intervals lacks the columns of the ends: they are blank here.

@@ -39,7 +39,7 @@ def ranked(artefact: Artefact, records: Records) -> list[Contest]:
 
 
 class FairTable(tables.Table):
-    """A table of the comparison, a panel a data set and target."""
+    """A table of the comparison, a panel for each data set and target."""
 
     keys: ClassVar[tuple[str, ...]] = ("dataset", "epsilon", "sampler")
     layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))

@@ -154,7 +154,8 @@ def every_real(frame: pd.DataFrame) -> tuple[str, pd.DataFrame]:
 
 
 def paired(frame: pd.DataFrame, sampler: str, other: str) -> pd.DataFrame:
-    """Return the median costs of two samplers, one row a cell (data set, size, finite target).
+    """Return the median costs of two samplers, one row for each cell (data set, size, finite
+    target).
 
     `worse` says whether `sampler` has the larger median, and a sign test over common repeats agrees
     (two-sided, 5 % a cell).

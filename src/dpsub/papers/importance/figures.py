@@ -258,7 +258,7 @@ BEYOND = (
 
 
 class _CostFigure(OnData):
-    """Cost of private k-means: a column a data set, a block of rows a mode."""
+    """Cost of private k-means: a column for each data set, a block of rows for each mode."""
 
     kind = "figure"
     experiments = ("importance_clustering",)
@@ -302,7 +302,8 @@ class _CostFigure(OnData):
                     "variant": variant,
                     "value": better.get("core", 0) / len(wide),
                     "note": note,
-                    # The figure has one number a panel, that of the coreset; the note has both.
+                    # The figure has one number for each panel, that of the coreset; the note has
+                    # both.
                 }
             )
         return rows
@@ -724,7 +725,7 @@ class LossAndError(_Figure):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = where(self.needed(records, "importance_sums"), topic="pareto")
-        # Uniform rates know no target: one point a size is enough.
+        # Uniform rates know no target: one point for each size is enough.
         uniform = where(frame, sampler="unif").sort_values("m").drop_duplicates("m").set_index("m")
         water = where(frame, sampler="water").sort_values("m").drop_duplicates(["target", "m"])
         # Equal sizes are equal floats: the experiment gives both samplers the same ones.

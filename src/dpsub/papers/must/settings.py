@@ -138,7 +138,7 @@ class Draws(s.Group):
             DrawnSizes(n=Experiment2().n, b=Experiment2().b, m=Experiment2().m),
             DrawnSizes(n=Table8().n, b=Experiment3().b, m=Experiment3().m),
         ),
-        description="Sizes (n, b, m), one entry an experiment of the paper.",
+        description="Sizes (n, b, m), one entry for each experiment of the paper.",
     )
 
     def check(self) -> None:

@@ -49,8 +49,8 @@ from dpsub.sampling.base import Sampler
 
 
 class PracticeAnswers(Grid):
-    """One record a setting and accountant: its recorded answer, our ends, and 1, 0 or NaN for
-    proved, refuted, open."""
+    """One record for each setting and accountant: its recorded answer, our ends, and 1, 0 or NaN
+    for proved, refuted, open."""
 
     name = "practice_answers"
     stage = "account"
@@ -87,8 +87,8 @@ class PracticeAnswers(Grid):
 
 
 class PracticePackages(Grid):
-    """Recorded answers of all packages at their versions: one record a setting, accountant and
-    version, with the columns of `PracticeAnswers`.
+    """Recorded answers of all packages at their versions: one record for each setting, accountant
+    and version, with the columns of `PracticeAnswers`.
 
     Ends are refined to about 1e-5 of a claim and no game is played, so that they cost little:
     a claim closer to the truth may stay open.
@@ -114,8 +114,8 @@ class PracticePackages(Grid):
 
 
 class PracticeShuffling(Grid):
-    """One record a noise multiplier and size of epochs: Poisson's epsilon, and both ends of that of
-    shuffling."""
+    """One record for each noise multiplier and size of epochs: Poisson's epsilon, and both ends of
+    that of shuffling."""
 
     name = "practice_shuffling"
     stage = "account"
@@ -174,9 +174,9 @@ class PracticeShuffling(Grid):
 
 
 class PracticeGroups(Grid):
-    """One record a size of groups and bound: the epsilon that is proved for all records of a user
-    together, by the law of their number, by the curve of one record composed with itself at each
-    step, and by group privacy of the composed epsilon."""
+    """One record for each size of groups and bound: the epsilon that is proved for all records of a
+    user together, by the law of their number, by the curve of one record composed with itself at
+    each step, and by group privacy of the composed epsilon."""
 
     name = "practice_groups"
     stage = "account"

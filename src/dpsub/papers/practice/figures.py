@@ -35,7 +35,7 @@ VERDICTS: dict[str, dict[str, Any]] = {
 
 
 class AnswersOverAttack(Artefact):
-    """Each answer over the epsilon that an attack attains, a row an accountant."""
+    """Each answer over the epsilon that an attack attains, a row for each accountant."""
 
     title = "Answers of other accountants compared with an attack"
     name, kind, experiments = "figure_answers", "figure", ("practice_answers",)
@@ -73,7 +73,7 @@ class AnswersOverAttack(Artefact):
 
 
 def _rows(axes: Axes, part: pd.DataFrame, names: Sequence[str]) -> None:
-    """Draw a row an accountant, and next to it how many answers have each verdict."""
+    """Draw a row for each accountant, and next to it how many answers have each verdict."""
     axes.axvline(1, color="black", linewidth=0.7)
     for column, (verdict, look) in enumerate(VERDICTS.items()):
         chosen = part[part["verdict"] == verdict]

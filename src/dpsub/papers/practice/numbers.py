@@ -367,7 +367,7 @@ def poisson_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
     """Return Poisson's epsilon and that of an attack, for the noise at which they are furthest
     apart, by batch size and epochs."""
     settings = brackets(cells)
-    # One entry a size: the noise at which the practice understates most.
+    # One entry for each size: the noise at which the practice understates most.
     furthest = settings.loc[settings.groupby(["m", "epochs"])["factor"].idxmax()]
     furthest = furthest.sort_values("factor", ascending=False)
     return {

@@ -76,8 +76,9 @@ class Rows(Grid):
 
 
 class OneStep(Rows):
-    """One record a base mechanism, rate, group and epsilon: delta of one step, by the paper's
-    bound, by the one of Balle et al. and by the group privacy property, and our two bounds."""
+    """One record for each base mechanism, rate, group and epsilon: delta of one step, by the
+    paper's bound, by the one of Balle et al. and by the group privacy property, and our two
+    bounds."""
 
     name = "schuchardt_step"
     columns: ClassVar[dict[str, str]] = columns(
@@ -122,8 +123,8 @@ def one_step(law: str, noise: float, rate: float, group: int, epsilon: float) ->
 
 
 class OneStepEpsilon(Rows):
-    """One record a noise and rate: epsilon of one step at a delta, by the paper's bound and by the
-    group privacy property, for Gaussian noise and a group that is removed."""
+    """One record for each noise and rate: epsilon of one step at a delta, by the paper's bound and
+    by the group privacy property, for Gaussian noise and a group that is removed."""
 
     name = "schuchardt_step_epsilon"
     columns: ClassVar[dict[str, str]] = columns("noise rate specific posthoc", text=(), whole=())
@@ -152,8 +153,8 @@ def converted(noise: float, rate: float, group: int, epsilon: float) -> float:
 
 
 class Composed(Rows):
-    """One record a noise, rate and number of steps: delta of a group after steps, by the paper's
-    pair and by the group privacy property, each from both sides (Figures 6, 18 and 19)."""
+    """One record for each noise, rate and number of steps: delta of a group after steps, by the
+    paper's pair and by the group privacy property, each from both sides (Figures 6, 18 and 19)."""
 
     name = "schuchardt_composed"
     columns: ClassVar[dict[str, str]] = columns(
@@ -196,8 +197,8 @@ def change(holds: Callable[[int], bool], start: int) -> tuple[int, int]:
 
 
 class Iterations(Rows):
-    """One record a budget and analysis: the number of steps that a group's epsilon and delta allow,
-    and delta after the steps of the figure."""
+    """One record for each budget and analysis: the number of steps that a group's epsilon and delta
+    allow, and delta after the steps of the figure."""
 
     name = "schuchardt_iterations"
     columns: ClassVar[dict[str, str]] = columns(
@@ -230,8 +231,8 @@ class Iterations(Rows):
 
 
 class FixedSize(Rows):
-    """One record a sampler and epsilon: delta of one step when a record is replaced, by the paper's
-    pair, by the bound of Balle et al., and our two bounds (Figure 13)."""
+    """One record for each sampler and epsilon: delta of one step when a record is replaced, by the
+    paper's pair, by the bound of Balle et al., and our two bounds (Figure 13)."""
 
     name = "schuchardt_fixed"
     columns: ClassVar[dict[str, str]] = columns(
@@ -273,8 +274,8 @@ class FixedSize(Rows):
 
 
 class Renyi(Rows):
-    """One record a noise, rate, group and order: D_alpha of one step by the paper's bound, by the
-    mechanism-agnostic one (Figure 11) and by the group privacy property (Figure 17)."""
+    """One record for each noise, rate, group and order: D_alpha of one step by the paper's bound,
+    by the mechanism-agnostic one (Figure 11) and by the group privacy property (Figure 17)."""
 
     name = "schuchardt_renyi"
     columns: ClassVar[dict[str, str]] = columns(

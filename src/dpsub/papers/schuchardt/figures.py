@@ -32,7 +32,7 @@ NEAR_ONE = 0.9  # a bound from here on is not told from 1 on the axis
 
 
 class ComposedFigure(Artefact):
-    """delta of a group by the number of steps, a panel a noise and rate."""
+    """delta of a group by the number of steps, a panel for each noise and rate."""
 
     title = "Figures 6, 18 and 19. A group after many steps"
     name, kind, experiments = "figure_composed", "figure", ("schuchardt_composed",)

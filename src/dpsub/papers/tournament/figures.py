@@ -348,9 +348,9 @@ def _stacked(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
 
 
 def points(records: pd.DataFrame) -> pd.DataFrame:
-    """Return a row a contest and scheme: loss with its interval, label of the data, loss without
-    privacy, and the paired difference from Poisson in percent of its loss, with its interval and
-    whether it is significant."""
+    """Return a row for each contest and scheme: loss with its interval, label of the data, loss
+    without privacy, and the paired difference from Poisson in percent of its loss, with its
+    interval and whether it is significant."""
     rows: list[dict[str, Any]] = []
     for contest in tournament_contests(records):
         base = float(contest.losses[REFERENCE].mean())
@@ -409,7 +409,7 @@ def free_level(part: pd.DataFrame) -> list[Any]:
 
 
 class LossCurves(TournamentFigure):
-    """Test loss over the target, a panel a task."""
+    """Test loss over the target, a panel for each task."""
 
     title = "Test loss over ε"
     name = "figure_loss"
@@ -459,7 +459,7 @@ def _loss_layers(part: pd.DataFrame, targets: Sequence[float]) -> list[Any]:
 
 
 class LossDifferences(TournamentFigure):
-    """Paired differences from Poisson, a panel a task."""
+    """Paired differences from Poisson, a panel for each task."""
 
     title = "Test loss compared with Poisson's"
     name = "figure_differences"
@@ -506,7 +506,7 @@ class LossDifferences(TournamentFigure):
 
 
 def _differences(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
-    """Draw a row a scheme."""
+    """Draw a row for each scheme."""
     axes.axvline(0, color="black", linewidth=0.7)
     for mark in part.to_dict("records"):
         look, value = STYLES[mark["sampler"]], mark["percent"]

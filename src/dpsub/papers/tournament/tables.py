@@ -57,9 +57,9 @@ def over_poisson(records: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a setting and scheme: `PLACE`, `sampler`, `noise_multiplier`, `necessary` (NaN if
-        unknown), the same of Poisson (`poisson_...`), `ratio` of the proved multipliers, its ends
-        `lower` and `upper` (between which the ratio of what is sufficient lies: attack over
+        A row for each setting and scheme: `PLACE`, `sampler`, `noise_multiplier`, `necessary` (NaN
+        if unknown), the same of Poisson (`poisson_...`), `ratio` of the proved multipliers, its
+        ends `lower` and `upper` (between which the ratio of what is sufficient lies: attack over
         Poisson's proof, proof over Poisson's attack) and `regime`.
         Relations and schemes stand in the order of `RELATIONS` and `SCHEMES`.
 
@@ -221,8 +221,8 @@ class Parts(Table):
 
 
 def parts(records: pd.DataFrame) -> pd.DataFrame:
-    """Return mean log ratios in percent: a row a relation, regime and scheme; NaN where no attack
-    is known."""
+    """Return mean log ratios in percent: a row for each relation, regime and scheme; NaN where no
+    attack is known."""
     ratios = shared(over_poisson(records))
     percent = ratios.assign(
         settings=ratios["lower"].notna(),

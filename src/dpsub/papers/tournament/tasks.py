@@ -174,7 +174,7 @@ def _cover(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray
 
 
 def _chosen(chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """One column a row, by the chances of the row."""
+    """One column for each row, by the chances of the row."""
     steps = np.cumsum(chances, axis=1)
     # Scaled by the last sum, so that rounding leaves no row without a column.
     return np.asarray((steps < steps[:, -1:] * rng.random((len(chances), 1))).sum(axis=1))

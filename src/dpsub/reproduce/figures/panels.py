@@ -41,8 +41,8 @@ def curves(
     nested: float = 0.0,
     **changes: Any,
 ) -> Layer:
-    """Return the layer of one curve a key, sorted by `x`, or of points where the line style is
-    "none".
+    """Return the layer of one curve for each key, sorted by `x`, or of points where the line style
+    is "none".
 
     `by` names the columns that tell the curves apart; the key is a value, or a tuple of values.
     `styles` gives for a key arguments of ``Axes.plot``: a mapping also says which keys are drawn,

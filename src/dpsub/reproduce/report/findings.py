@@ -28,8 +28,8 @@ class Headline:
 
 
 def picture(finding: Headline) -> dict[str, Any]:
-    """Return the data with which a template draws the pairs of a finding: a line a pair, places in
-    percent of the axis.
+    """Return the data with which a template draws the pairs of a finding: a line for each pair,
+    places in percent of the axis.
 
     The axis is logarithmic where all numbers are positive and span more than a factor of 30.
     """

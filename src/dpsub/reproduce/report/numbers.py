@@ -177,7 +177,7 @@ class Line:
 
 
 def cell_verdicts(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a printed number: its key, overall verdict and erratum."""
+    """Return one row for each printed number: its key, overall verdict and erratum."""
     cells = comparison.drop_duplicates(list(CELL))[[*CELL, "erratum"]].reset_index(drop=True)
     # verdicts come in the order of the table, as the cells do
     cells.insert(

@@ -134,8 +134,8 @@ class PrintedResponse(Profile):
 
 
 class BalleEnumeration(Grid):
-    """One record a theorem, size, kernel and base epsilon: the bound and the largest loss of all
-    neighbours.
+    """One record for each theorem, size, kernel and base epsilon: the bound and the largest loss of
+    all neighbours.
 
     Variants: `stated` evaluates Theorem 14 for membership with the printed profile, also where its
     argument is negative; `consistent` evaluates every bound with the exact profile of the kernel.

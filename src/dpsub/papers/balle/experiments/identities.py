@@ -48,8 +48,8 @@ gives."""
 
 
 class IdentityChecks(Grid):
-    """One record a case of a check: `computed` by the paper's formula in this variant, `reference`
-    by another one."""
+    """One record for each case of a check: `computed` by the paper's formula in this variant,
+    `reference` by another one."""
 
     stage = "account"
     columns = schema("check case computed reference")

@@ -96,7 +96,7 @@ def methods(settings: Table1, cell: Budget) -> Iterator[Method]:
 
 
 class BrdpTable1(Grid):
-    """Epsilon after 1000 releases of six methods (Table I): a record a method, delta, and
+    """Epsilon after 1000 releases of six methods (Table I): a record for each method, delta, and
     conversion.
 
     Stated: the paper's accountant, `lower` and `upper` repeat its value. Subsampled methods

@@ -60,8 +60,8 @@ class Queries(Closed):
 
 
 class BrdpSampling(Grid):
-    """Sampling rates and acceptance of sampled releases (Figure 6): a record a query, number of
-    records and rule.
+    """Sampling rates and acceptance of sampled releases (Figure 6): a record for each query, number
+    of records and rule.
 
     Rules: "printed" and "swapped" calibrate to the sensitivity at p = 1 and maximise Equation 13,
     as printed and with q and 1 - q exchanged; "true_error" maximises the true acceptance with that

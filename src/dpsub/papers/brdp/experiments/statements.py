@@ -64,8 +64,8 @@ class Guarantee(Budget):
 
 
 class BrdpChecks(Grid):
-    """One record a statement and case: `claimed`, and `true` by the exact law, another sum, or
-    draws.
+    """One record for each statement and case: `claimed`, and `true` by the exact law, another sum,
+    or draws.
 
     "T1 mean", "T1 weight": E exp(-loss) and the weight of the shift; "P3": delta of the paper's
     parameters; "T2": delta at epsilon_y - log(1 - q); "degenerate": delta as epsilon_y goes to 0;

@@ -17,7 +17,7 @@ from dpsub.reproduce.settings import Count, Epsilon, ExperimentSettings, SampleS
 from dpsub.sampling import allocation
 
 ClassNumbers = Annotated[
-    tuple[Count, ...], Field(min_length=2, strict=False, description="One number a class.")
+    tuple[Count, ...], Field(min_length=2, strict=False, description="One number for each class.")
 ]
 FILLINGS = ("vertex", "uniform", "log_uniform", "piled")
 # share at the upper limit; with it the top class has the standard deviation that the vectors imply

@@ -53,7 +53,7 @@ def simulated_frame(rng: np.random.Generator, n: int, n_strata: int, n_clusters:
 
 
 class BunDesigns(Experiment):
-    """Topic "advice": one record a design and epsilon. Topic "menu": allocation rules at one
+    """Topic "advice": one record for each design and epsilon. Topic "menu": allocation rules at one
     promise.
 
     -1 stands for what a design has no number for.

@@ -48,7 +48,7 @@ TIMES = ("t_calibration", "t_weights", "t_sampling", "t_dp_lloyd")
 
 
 class ImportanceData(OnPointSets):
-    """Table 1: one record a data set as it is clustered; `data_label` says whether it is the
+    """Table 1: one record for each data set as it is clustered; `data_label` says whether it is the
     paper's or a stand-in."""
 
     name = "importance_data"
@@ -145,8 +145,8 @@ obtained."""
 
 
 class ImportanceClustering(OnPointSets):
-    """One record a repeat of a cell: the size of its sample and the mean squared distance of all
-    rows to its centres.
+    """One record for each repeat of a cell: the size of its sample and the mean squared distance of
+    all rows to its centres.
 
     The cost is NaN where a run fails (an empty cluster without noise, in all variants but
     `consistent`) and where the size cannot be obtained at the target. One repeat means the same
@@ -304,7 +304,7 @@ def plan_of(noise: LloydCalibration, k: int) -> lloyd.Lloyd:
 
 
 class ImportanceTimes(OnPointSets):
-    """Figure 5, Tables 2 and 3: one record a turn of a cell; seconds of processor time.
+    """Figure 5, Tables 2 and 3: one record for each turn of a cell; seconds of processor time.
 
     t_calibration is the search for the noise at which the sampler has the size, which the paper's
     tables leave out; t_weights one evaluation of all probabilities. Backends: vectorised, and loop,

@@ -178,8 +178,8 @@ class ImportanceLosses(OnPointSets):
 
 
 class ImportanceAudit(Experiment):
-    """One record an attack: the loss that is promised, and the one that the draws prove at the
-    confidence.
+    """One record for each attack: the loss that is promised, and the one that the draws prove at
+    the confidence.
 
     Attacks: noise, a lone canary under the noise on sums and counts; first_centres, an outlier that
     may become a first centre. Variants are the modes of the clustering.
@@ -235,8 +235,8 @@ class ImportanceAudit(Experiment):
 
 
 class ImportanceCoreset(OnPointSets):
-    """One record a repeat: the largest relative deviation over random centres, and over centres
-    fitted to the sample.
+    """One record for each repeat: the largest relative deviation over random centres, and over
+    centres fitted to the sample.
 
     Both are below the supremum over all centres, which Theorem 15 bounds with a constant that it
     does not name. Kinds: independent draws, which the theorem is about, and the Poisson sampler,
@@ -269,7 +269,7 @@ class ImportanceCoreset(OnPointSets):
         )
 
         def check(self) -> None:
-            # With one row a cluster the fitted centres would be the sample itself.
+            # With one row for each cluster the fitted centres would be the sample itself.
             for m in self.sizes:
                 checks.integer("m", m, at_least=2 * self.clusters)
 

@@ -64,7 +64,7 @@ def unbounded(name: str, columns: tuple[str, ...], note: str, frames: Frames) ->
 
 
 def of_both(frames: Frames, first: str, second: str) -> pd.DataFrame:
-    """Return the columns of two experiments or variants about MUST.OW, one row a number of
+    """Return the columns of two experiments or variants about MUST.OW, one row for each number of
     compositions."""
     # Only numbers of compositions that both have: a smoke run may compose fewer.
     both = curve(frames, first, "must_ow").merge(

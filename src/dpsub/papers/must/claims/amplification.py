@@ -27,8 +27,8 @@ SMALL_EPSILON = 1.0  # Table 3 calls the pairs before its third column small
 
 
 def weak_counts(frames: Frames) -> pd.DataFrame:
-    """Number of grid points in the type-I weak quadrant, a row a panel of Figure 4, a column a
-    sampler."""
+    """Number of grid points in the type-I weak quadrant, a row for each panel of Figure 4, a column
+    for each sampler."""
     # The length of a curve in a quadrant is measured in grid points: the step in base epsilon is
     # the same everywhere.
     grid = pick(frames[GRID], sampler=ALL)

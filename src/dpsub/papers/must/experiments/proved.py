@@ -764,7 +764,7 @@ class PeerBounds(Questions):
                 PeerCase(sampler="wor", n=30969, m=300, noise_multiplier=2.654),
                 PeerCase(sampler="wr", m=200, noise_multiplier=4),
             ),
-            description="One entry a question.",
+            description="One entry for each question.",
         )
 
         def check(self) -> None:

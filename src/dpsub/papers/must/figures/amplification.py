@@ -227,8 +227,8 @@ mechanism."""
 
 
 def surface(frame: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Return a quantity of one sampler and mechanism, one row a b and one column an m; DataError if
-    one of either."""
+    """Return a quantity of one sampler and mechanism, one row for each b and one column for each m;
+    DataError if one of either."""
     table = frame.pivot(index="b", columns="m", values=quantity)
     # Contours need a rectangle; a smoke run may have one size only.
     if min(table.shape) < 2:
