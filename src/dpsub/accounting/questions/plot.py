@@ -38,7 +38,7 @@ FORMATS = (".png", ".pdf", ".svg")
 _PROVED, _ATTAINED, _BAND = "#0072B2", "#D55E00", "#56B4E9"
 _ABOVE: dict[str, Any] = {"linewidth": 1.3, "zorder": 3}
 _BELOW: dict[str, Any] = {"linewidth": 3.0, "linestyle": (0, (2, 1)), "alpha": 0.6, "zorder": 2}
-"""Lines of proved and of attained ends; neither hides the other."""
+"""Lines of proved and of attained bounds; neither hides the other."""
 _POINTS = 13  # numbers of steps, or batch sizes, of a picture
 _EFFORT = 1.0  # effort for each of them
 _FACTORS = 2.0 ** np.arange(-3, 3)
