@@ -19,7 +19,7 @@ from dpsub.accounting.schemes.truncated.told_sizes import ToldSizes
 from dpsub.relations import Relation
 
 Vector = tuple[float, float]
-EPSILONS = (0.0, 0.3, 1.0, 2.0)
+EPSILONS = (0.3, 1.5)
 TIMES: dict[Relation, list[float]] = {
     Relation.ADD_REMOVE: [],
     Relation.ZERO_OUT: [0.0],
