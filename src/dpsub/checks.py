@@ -160,6 +160,7 @@ _MEANT = {
         ("num_records", "n_records", "num_examples", "num_samples", "dataset_size", "records"), "n"
     ),
     **dict.fromkeys(("target_epsilon", "eps"), "epsilon"),
+    **dict.fromkeys(("claim", "claimed", "stated_epsilon"), "claimed_epsilon"),
     "target_delta": "delta",
     **dict.fromkeys(("max_grad_norm", "clip_norm", "l2_norm_clip"), "clip"),
     **dict.fromkeys(("timeout", "max_time"), "time_limit"),
@@ -175,5 +176,7 @@ def nearest(word: str, known: Sequence[str]) -> str:
         meant = f"--{meant.replace('_', '-')}"
     if meant in known:
         return f"did you mean {meant!r}?"
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    # dashes, which all options have, make none alike
+    by_name = {name.removeprefix("--"): name for name in known}
+    near = difflib.get_close_matches(word.removeprefix("--"), by_name, n=1)
+    return f"did you mean {by_name[near[0]]!r}?" if near else f"known: {', '.join(known)}"

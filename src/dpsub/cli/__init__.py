@@ -244,8 +244,18 @@ def _without_command(words: list[str]) -> int:
         usage = "usage: dpsub COMMAND [options]     (dpsub help COMMAND lists them)"
         show("\n".join([usage, "", *listed]))
     else:
-        raise ArgumentError(f"unknown command {words[0]!r}; {nearest(words[0], list(COMMANDS))}")
+        hint = nearest(words[0], list(COMMANDS))
+        if _is_sampler(words[0]):
+            hint = f"did you mean 'dpsub account {words[0]}'?"
+        raise ArgumentError(f"unknown command {words[0]!r}; {hint}")
     return EXIT_OK
+
+
+def _is_sampler(word: str) -> bool:
+    # Imported here: no other command line without a command needs them.
+    from dpsub.sampling import REGISTRY, SCHEDULES
+
+    return word in (*REGISTRY.names(), *SCHEDULES.names())
 
 
 def _complaint(error: BaseException, command: str) -> tuple[str, str]:

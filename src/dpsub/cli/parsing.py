@@ -89,6 +89,15 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         # Every error names the way out; a suggestion is one already.
         way_out = "" if message.endswith("?") else f"; {self.prog} --help lists the options"
+        if message.startswith("unrecognized arguments: "):
+            message = message.replace("unrecognized arguments: ", "values follow an option, got ")
+            way_out = f" without one; write --n 60000, for example{way_out}"
+        if " not allowed with argument " in message:
+            both = message.removeprefix("argument ").split(": not allowed with argument ")
+            message = f"{both[1]} and {both[0]} are two questions, got both"
+            way_out = "; drop one"
+            if set(both) == {"--epsilon", "--delta"}:
+                way_out += ", or ask dpsub check whether both hold together"
         raise ArgumentError(
             f"{message.removeprefix('argument ').removeprefix('SAMPLER: ')}{way_out}"
         )
@@ -131,6 +140,8 @@ class Parser(argparse.ArgumentParser):
             for option, action in self._option_string_actions.items()
             if option.startswith("--") and action.help != argparse.SUPPRESS
         ]
+        if name == "--sampler" and any(action.dest == "sampler" for action in self._actions):
+            return f"the sampler is the first word, as in {self.prog} poisson"
         for option in options:
             # --noise laplace: what has this value among its choices is meant
             choices = str(self._option_string_actions[option].metavar).strip("{}").split(",")
@@ -206,7 +217,9 @@ def number(text: str) -> float:
         # Rates are written as they are meant, 256/60000.
         value = float(above) / float(below) if slash else float(above)
     if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"must be a finite number, got {_short(text)}")
+        raise argparse.ArgumentTypeError(
+            f"must be a finite number, as 0.01, 1e-5 or 1/100, got {_short(text)}"
+        )
     return value
 
 
