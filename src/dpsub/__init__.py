@@ -5,7 +5,8 @@
 state theorems. Nothing is loaded before it is used.
 
 >>> import dpsub
->>> found = dpsub.account(dpsub.Wor(200), n=10_000, noise_multiplier=4, steps=1000, delta=1e-5)
+>>> question = {"noise_multiplier": 4, "steps": 1000, "delta": 1e-5, "adjacency": "substitute"}
+>>> found = dpsub.account(dpsub.Wor(200), n=10_000, **question)
 >>> found.kind, 1.33 < found.lower < found.upper < 1.54
 ('bounds', True)
 """

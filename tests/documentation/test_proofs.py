@@ -35,7 +35,7 @@ COMMANDS = {
 TESTS = {"C8"}
 """Entries whose numbers are shown by tests, which run anyway."""
 ASKED = ".venv/bin/dpsub account"
-BATCHES = "--n 10000 --m 200 --noise-multiplier 4 --delta 1e-5"
+BATCHES = "--n 10000 --m 200 --noise-multiplier 4 --delta 1e-5 --adjacency substitute"
 ALLOCATIONS = (
     ("100", "1", 1, "1e-6"),
     ("100", ".3", 1, "1e-6"),
@@ -50,7 +50,8 @@ MORE = {
         for options in ("--quick", "", "--quick --mechanism laplace", "--mechanism laplace")
     ],
     "C19": [
-        f"{ASKED} must_ww {sizes} --noise-multiplier 4 --delta 1e-5 {options}"
+        f"{ASKED} must_ww {sizes} --noise-multiplier 4 --delta 1e-5 "
+        f"--adjacency substitute {options}"
         for sizes, options in (
             ("--n 1000 --b 100 --m 50 --steps 1", ""),
             ("--n 1000 --b 100 --m 50 --steps 1", "--quick"),

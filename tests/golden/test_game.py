@@ -131,6 +131,7 @@ def test_a_tight_upper_end_lies_between_both(steps: int) -> None:
         "delta": 1e-5,
         "width": 0.01 * row["lower"],
         "quick": False,
+        "adjacency": "substitute",
     }
     assert (
         row["lower"] <= dpsub.account(dpsub.Wor(row["m"]), row["n"], **asked).upper <= row["upper"]

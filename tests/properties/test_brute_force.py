@@ -105,7 +105,13 @@ class TestLaplace:
     ) -> None:
         static = self.twice(4, "wor:2", [1.0, -1, -1, -1], [-1.0] * 4, 1.0, epsilon)
         answer = dpsub.account(
-            Wor(2), 4, noise_multiplier=1.0, steps=2, epsilon=epsilon, mechanism="laplace"
+            Wor(2),
+            4,
+            noise_multiplier=1.0,
+            steps=2,
+            epsilon=epsilon,
+            mechanism="laplace",
+            adjacency="substitute",
         )
         assert answer.kind == "bounds"
         assert static * (1 - 5e-3) <= answer.lower <= answer.upper
@@ -196,7 +202,13 @@ def test_no_bound_of_two_steps_is_below_the_truth(
     )
     for epsilon, value in zip(epsilons, two_steps(p, q, epsilons), strict=True):
         answer = dpsub.account(
-            sampler, n, noise_multiplier=scale, steps=2, epsilon=epsilon, width=0.01
+            sampler,
+            n,
+            noise_multiplier=scale,
+            steps=2,
+            epsilon=epsilon,
+            width=0.01,
+            adjacency="substitute",
         )
         assert value <= answer.upper + 1e-12
         if chain == "wor:2" and scale < 0.2:
@@ -274,6 +286,7 @@ def test_ends_are_ordered_for_any_noise_and_number_of_steps(index: int) -> None:
     scale = float(np.exp(rng.uniform(math.log(0.05), math.log(5.0))))
     k = round(float(np.exp(rng.uniform(0.0, math.log(1e4)))))
     asked = {"noise_multiplier": scale, "epsilon": float(rng.uniform(0, 4)), "width": 0.05}
+    asked["adjacency"] = str(sampler.relation)
     answer = dpsub.account(sampler, size, steps=k, **asked)
     assert 0 <= answer.lower <= answer.upper <= 1
     # an inclusion is at most a sure loss

@@ -97,7 +97,13 @@ def test_one_record_more_is_a_share_of_one_replaced(m: int, n: int) -> None:
 def test_the_library_bounds_one_record_more(m: int, n: int) -> None:
     for epsilon in (0.0, 0.5, 1.0):
         proved = dpsub.account(
-            dpsub.Shuffle(m), 2 * m, noise_multiplier=NOISE, epochs=1, epsilon=epsilon, quick=True
+            dpsub.Shuffle(m),
+            2 * m,
+            noise_multiplier=NOISE,
+            epochs=1,
+            epsilon=epsilon,
+            quick=True,
+            adjacency="substitute",
         )
         assert one_more(m, n, math.exp(epsilon)) <= share(m, n) * proved.upper
 

@@ -47,6 +47,7 @@ LEFT_BY_THEORY: list[tuple[Any, int | None, dict[str, Any]]] = [
 def test_ends_are_nested_as_effort_grows(
     sampler: Any, n: int | None, asked: dict[str, Any]
 ) -> None:
+    asked = {"adjacency": str(sampler.relation), **asked}
     efforts = (1e-9, 0.1, 0.3, 1.0, 4.0)
     found = [dpsub.account(sampler, n, **asked, effort=e, quick=False) for e in efforts]
     for less, more in pairwise(found):
@@ -62,6 +63,7 @@ def test_ends_are_nested_as_effort_grows(
 def test_theory_is_the_reason_only_where_more_effort_changes_nothing(
     sampler: Any, n: int | None, asked: dict[str, Any]
 ) -> None:
+    asked = {"adjacency": str(sampler.relation), **asked}
     found = dpsub.account(sampler, n, **asked, effort=1.0, quick=False)
     if not found.width_reason.startswith(("theory", "numerics")):
         return

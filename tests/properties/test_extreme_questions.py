@@ -48,7 +48,7 @@ def check(
     sampler: Sampler, n: int | None, noise: str, scale: float, asked: dict[str, float]
 ) -> Account:
     with work.metered(EFFORT):
-        account = Proof.of([Release(sampler, n, scale, 1, noise)]).account(
+        account = Proof.of([Release(sampler, n, scale, 1, noise)], str(sampler.relation)).account(
             Target(**asked, width=0.5)
         )
     with mp.workdps(60):

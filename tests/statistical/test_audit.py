@@ -129,14 +129,16 @@ def test_a_sampler_that_draws_otherwise_is_found_out(
     said = Wor(sampler.m) if isinstance(sampler, Wor) else CyclicPoisson(0.5, 1)
     wrong = Covered(
         lambda release, relation: case_of(replace(release, sampler=said), relation),
-        default_relation(Release(said, 4, 1.0)),
+        default_relation([Release(said, 4, 1.0)]),
     )
     monkeypatch.setitem(COVERED, type(sampler), wrong)
-    assert not run((sampler, 4, 1.0, 1, 0.5, None)).consistent
+    relation = str(sampler.relation)
+    assert not run((sampler, 4, 1.0, 1, 0.5, relation)).consistent
 
 
 def test_the_tight_bound_stands_beside_the_quick_one() -> None:
     asked = {"noise_multiplier": 2.0, "steps": 60, "epsilon": 0.5, "draws": 2000}
+    asked["adjacency"] = "substitute"
     plain, tight = (
         audit(Wor(20), 1000, **asked, quick=quick, effort=None) for quick in (True, False)
     )

@@ -74,7 +74,8 @@ def test_a_table_of_a_long_chain_is_above_what_it_holds_and_near_it(
 def test_attack_and_proof(
     sampler: Sampler, n: int, scale: float, k: int, epsilon: float, attack: float, proved: float
 ) -> None:
-    answer = dpsub.account(sampler, n, noise_multiplier=scale, steps=k, epsilon=epsilon, width=5e-3)
+    question = {"epsilon": epsilon, "width": 5e-3, "adjacency": "substitute"}
+    answer = dpsub.account(sampler, n, noise_multiplier=scale, steps=k, **question)
     assert answer.kind == "bounds"
     assert answer.conditions
     # at least the reference attack up to its own digits; the proof to one per cent of the reference
@@ -104,7 +105,7 @@ def test_different_releases_compose() -> None:
     )
 
 
-WOR = {"noise_multiplier": 2.0, "steps": 50}
+WOR = {"noise_multiplier": 2.0, "steps": 50, "adjacency": "substitute"}
 
 
 def test_the_import_loads_nothing_and_is_fast() -> None:
@@ -238,7 +239,11 @@ def test_every_parameter_is_explained(name: str) -> None:
     ("sampler", "n", "asked"),
     [
         (dpsub.Poisson(0.02), None, {"delta": [[1e-8, 1e-3], [1e-5, 0.2]]}),
-        (dpsub.Poisson(0.02), None, {"epsilon": [2.0, 0.0, 0.5], "variant": "paper"}),
+        (
+            dpsub.Poisson(0.02),
+            None,
+            {"epsilon": [2.0, 0.0, 0.5], "variant": "paper", "adjacency": None},
+        ),
         (dpsub.Wor(20), 1000, {"delta": [1e-4, 1e-6]}),
         (dpsub.MustOW(50, 20), 1000, {"epsilon": np.array([0.3, 1.0])}),
     ],
@@ -246,12 +251,12 @@ def test_every_parameter_is_explained(name: str) -> None:
 def test_arrays_give_what_single_values_give(
     sampler: Sampler, n: int | None, asked: dict[str, object]
 ) -> None:
-    together = dpsub.account(sampler, n, **WOR, **asked)  # type: ignore[arg-type]
+    together = dpsub.account(sampler, n, **{**WOR, **asked})  # type: ignore[arg-type]
     name = "delta" if "delta" in asked else "epsilon"
     given = np.asarray(asked[name], dtype=float)
     assert together.lower.shape == together.upper.shape == given.shape
     for place in np.ndindex(given.shape):
-        alone = dpsub.account(sampler, n, **WOR, **{**asked, name: float(given[place])})  # type: ignore[arg-type]
+        alone = dpsub.account(sampler, n, **{**WOR, **asked, name: float(given[place])})  # type: ignore[arg-type]
         assert (together.kind, together.quantity, together.pair) == (
             alone.kind,
             alone.quantity,
@@ -309,14 +314,20 @@ def test_the_guarantee_comes_before_the_attacks(monkeypatch: pytest.MonkeyPatch)
     [
         lambda x: dpsub.account(dpsub.Poisson(0.1), noise_multiplier=1.0, steps=x, delta=1e-5),
         lambda x: dpsub.account(dpsub.Poisson(0.1), noise_multiplier=x, delta=1e-5),
-        lambda x: dpsub.account(dpsub.Wor(2), x, noise_multiplier=1.0, steps=-1, delta=1e-5),
+        lambda x: dpsub.account(
+            dpsub.Wor(2), x, noise_multiplier=1.0, steps=-1, delta=1e-5, adjacency="substitute"
+        ),
         lambda x: dpsub.account(dpsub.Poisson(0.1), noise_multiplier=1.0, delta=[1e-5, x]),
         lambda x: dpsub.amplify(dpsub.Wor(2), 10, noise_multiplier=x, epsilon=0.5),
         lambda x: dpsub.amplify(dpsub.Wor(2), 10, noise_multiplier=1.0, epsilon=[-0.5, x]),
         lambda x: dpsub.law(dpsub.Wr(x), 10),
         lambda x: dpsub.law(dpsub.Poisson(x)),
-        lambda x: dpsub.audit(dpsub.Wor(2), 4, noise_multiplier=1.0, epsilon=0.5, draws=x),
-        lambda x: dpsub.calibrate(dpsub.Wor(2), 4, epsilon=1.0, delta=1e-5, steps=x),
+        lambda x: dpsub.audit(
+            dpsub.Wor(2), 4, noise_multiplier=1.0, epsilon=0.5, draws=x, adjacency="substitute"
+        ),
+        lambda x: dpsub.calibrate(
+            dpsub.Wor(2), 4, epsilon=1.0, delta=1e-5, steps=x, adjacency="substitute"
+        ),
         lambda x: largest_steps(dpsub.Wor(2), 4, noise_multiplier=x, epsilon=1.0, delta=1e-5),
     ],
 )
@@ -342,8 +353,9 @@ def test_a_budget_leaves_valid_ends() -> None:
 
 
 def test_a_ledger_of_one_kind_is_an_account() -> None:
-    ledger = dpsub.Ledger().add(dpsub.Wor(20), 1000, **WOR)
-    assert ledger.account(delta=1e-6) == dpsub.account(dpsub.Wor(20), 1000, **WOR, delta=1e-6)
+    releases: dict[str, Any] = {"noise_multiplier": 2.0, "steps": 50}
+    ledger = dpsub.Ledger().add(dpsub.Wor(20), 1000, **releases)
+    assert ledger.account(delta=1e-6) == dpsub.account(dpsub.Wor(20), 1000, **releases, delta=1e-6)
     halves = dpsub.Ledger([*ledger]).add(dpsub.Poisson(0.1), noise_multiplier=3.0)
     assert (
         [release.steps for release in halves] == [50, 1] and len(halves) == 2 and len(ledger) == 1
@@ -370,9 +382,14 @@ def test_one_release_by_the_theorem_and_by_the_accountant(
         )
         at = float(found.epsilon_amplified)
         account = dpsub.account(
-            sampler, n, noise_multiplier=2.5, epsilon=at, mechanism=mechanism, width=1e-4
+            sampler,
+            n,
+            noise_multiplier=2.5,
+            epsilon=at,
+            mechanism=mechanism,
+            width=1e-4,
+            adjacency=found.adjacency,
         )
-        assert account.adjacency is found.adjacency
         assert account.lower <= found.delta_amplified * (1 + 1e-9)
         if isinstance(sampler, dpsub.Poisson | dpsub.Wor):
             assert account.upper == pytest.approx(float(found.delta_amplified), rel=2e-4)
@@ -491,6 +508,7 @@ def test_what_tight_bounds_alone_need_is_made_for_them_alone(
     monkeypatch.setattr(Copies, "of_draws", made)
     # noise at which the first bound is wider than an answer may be
     asked: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 2, "delta": 1e-6}
+    asked["adjacency"] = "substitute"
     assert dpsub.account(MustOW(20, 10), 100, **asked).upper < 2
     with pytest.raises(InterruptedError):
         dpsub.account(MustOW(20, 10), 100, **asked, quick=False)

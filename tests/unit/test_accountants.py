@@ -304,7 +304,7 @@ def test_an_accountant_takes_options_of_an_account_and_names_others(kind: Any) -
     assert rough == entered().get_epsilon(1e-5, effort=1e-4)
     assert rough == entered().account(delta=1e-5, effort=1e-4).upper
     assert entered(time_limit=60.0).get_epsilon(1e-5) == entered().get_epsilon(1e-5)
-    with pytest.raises(TypeError, match="efort"):
-        kind(efort=2)
+    with pytest.raises(TypeError, match="efforts"):
+        kind(efforts=2)
     with pytest.raises(TypeError, match="did you mean 'effort'"):
-        kind().get_epsilon(1e-5, efort=2)
+        kind().get_epsilon(1e-5, efforts=2)

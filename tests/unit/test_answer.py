@@ -22,7 +22,6 @@ from dpsub.accounting.questions.account import WIDTH_REASONS
 from dpsub.accounting.questions.words import Text, account_warnings, interval, percent
 from dpsub.cli import main
 from dpsub.cli.answers import account_lines, account_values
-from dpsub.relations import Relation
 from dpsub.sampling import REGISTRY, SCHEDULES
 from tests.few import few
 
@@ -138,8 +137,8 @@ def test_a_delta_of_one_record_is_remarked_on(n: int, delta: float) -> None:
 def test_mu_stands_where_it_says_as_much_as_epsilon() -> None:
     sampled = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=1000, delta=1e-5)
     assert "mu" not in sampled.statement().fields
-    whole = dpsub.account(dpsub.Deterministic(), 100, noise_multiplier=5.0, epochs=4, delta=1e-5)
-    assert whole.adjacency is Relation.SUBSTITUTE
+    question = {"epochs": 4, "delta": 1e-5, "adjacency": "substitute"}
+    whole = dpsub.account(dpsub.Deterministic(), 100, noise_multiplier=5.0, **question)
     assert whole.statement().fields["mu"] == pytest.approx(2 / 5 * 4**0.5, rel=1e-5)
 
 

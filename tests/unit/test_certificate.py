@@ -139,7 +139,15 @@ def test_parts_cover_all_releases() -> None:
 
 
 def test_tight_answers_hold_the_cells_of_their_game() -> None:
-    answer = dpsub.account(dpsub.Wor(5), 50, noise_multiplier=2, steps=4, delta=1e-3, quick=False)
+    answer = dpsub.account(
+        dpsub.Wor(5),
+        50,
+        noise_multiplier=2,
+        steps=4,
+        delta=1e-3,
+        quick=False,
+        adjacency="substitute",
+    )
     game = answer.certificate()["upper"]["game"]
     assert (game["theorem"], game["steps"]) == ("15", 4)
     assert all(len(one["cell"]) == 4 and one["law"]["offset"] == 0 for one in game["cells"])
@@ -160,7 +168,9 @@ def test_cells_of_two_values_hold_a_law_of_each_order() -> None:
 
 
 def test_an_end_of_a_closed_form_is_not_claimed() -> None:
-    answer = dpsub.account(dpsub.Wor(4), 4, noise_multiplier=0.05, steps=1000, delta=1e-300)
+    answer = dpsub.account(
+        dpsub.Wor(4), 4, noise_multiplier=0.05, steps=1000, delta=1e-300, adjacency="substitute"
+    )
     assert answer.upper < math.inf and "first_ends" in answer.theorem
     certificate = answer.certificate()
     assert certificate["claim"]["upper"] is None and certificate["upper"] is None

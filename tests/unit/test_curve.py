@@ -108,7 +108,7 @@ def test_a_curve_that_says_too_much_is_found_out() -> None:
 
 
 def test_bounds_from_both_sides_and_mixed_ledgers() -> None:
-    curve = dpsub.curve(dpsub.Wor(20), 1000, noise_multiplier=2.0, steps=50)
+    curve = dpsub.curve(dpsub.Wor(20), 1000, noise_multiplier=2.0, steps=50, adjacency="substitute")
     assert (
         curve.account.kind == "bounds"
         and curve.mu.lower == pytest.approx(50**0.5) == curve.mu.upper
@@ -116,7 +116,14 @@ def test_bounds_from_both_sides_and_mixed_ledgers() -> None:
     ends = curve.trade_off(RATES)
     assert np.all(ends.lower <= ends.upper) and np.all(np.diff(ends.lower[2:]) <= 0)
     for epsilon in (0.0, 0.5, 1.0):  # what is promised of delta is promised of errors
-        delta = dpsub.account(dpsub.Wor(20), 1000, noise_multiplier=2.0, steps=50, epsilon=epsilon)
+        delta = dpsub.account(
+            dpsub.Wor(20),
+            1000,
+            noise_multiplier=2.0,
+            steps=50,
+            epsilon=epsilon,
+            adjacency="substitute",
+        )
         line = 1 - delta.upper - math.exp(epsilon) * RATES
         assert np.all(ends.upper >= line - 1e-3) and np.all(ends.lower >= line - 1e-3)
     both = dpsub.Ledger(

@@ -412,24 +412,40 @@ def test_the_factor_of_a_kernel_misses_no_small_mass() -> None:
 
 
 class TestAnswers:
-    asked: ClassVar[dict[str, Any]] = {"noise_multiplier": 4.0, "steps": 100, "quick": False}
+    asked: ClassVar[dict[str, Any]] = {
+        "noise_multiplier": 4.0,
+        "steps": 100,
+        "quick": False,
+        "adjacency": "substitute",
+    }
 
     def test_epsilon_within_half_a_percent(self) -> None:
-        quick = dpsub.account(Wor(200), 10000, noise_multiplier=4.0, steps=100, delta=1e-5)
+        quick = dpsub.account(
+            Wor(200), 10000, noise_multiplier=4.0, steps=100, delta=1e-5, adjacency="substitute"
+        )
         answer = dpsub.account(Wor(200), 10000, delta=1e-5, **self.asked)
         assert (answer.kind, answer.width_met, answer.lower) == ("bounds", True, quick.lower)
         assert answer.upper - answer.lower <= 5e-3 * answer.upper < quick.upper - answer.upper
         assert answer.pair != quick.pair
 
     def test_with_replacement(self) -> None:
-        quick = dpsub.account(Wr(200), 10000, noise_multiplier=4.0, steps=100, delta=1e-5)
+        quick = dpsub.account(
+            Wr(200), 10000, noise_multiplier=4.0, steps=100, delta=1e-5, adjacency="substitute"
+        )
         answer = dpsub.account(Wr(200), 10000, delta=1e-5, width=0.01, **self.asked)
         assert (answer.kind, answer.width_met, answer.lower) == ("bounds", True, quick.lower)
         assert answer.upper - answer.lower <= 0.01 < (quick.upper - answer.upper) / 2
 
     @pytest.mark.thorough
     def test_with_replacement_from_a_sample_without(self) -> None:
-        quick = dpsub.account(MustOW(500, 200), 10000, noise_multiplier=4.0, steps=100, delta=1e-5)
+        quick = dpsub.account(
+            MustOW(500, 200),
+            10000,
+            noise_multiplier=4.0,
+            steps=100,
+            delta=1e-5,
+            adjacency="substitute",
+        )
         answer = dpsub.account(
             MustOW(500, 200), 10000, delta=1e-5, width=0.04 * quick.lower, **self.asked
         )
@@ -491,6 +507,7 @@ def test_very_large_epsilons_are_never_above_the_quick_ones(
 
 def test_little_work_is_for_a_game_on_a_coarse_grid() -> None:
     asked: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 100, "delta": 1e-5}
+    asked["adjacency"] = "substitute"
     quick = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, quick=True)
     found = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, effort=0.3, quick=False)
     assert quick.lower <= found.upper < quick.upper

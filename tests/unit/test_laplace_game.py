@@ -242,7 +242,8 @@ class TestAdaptiveSteps:
 class TestAnswers:
     @pytest.mark.parametrize(("steps", "share"), [(100, 0.005), (1000, 0.005)])
     def test_width(self, steps: int, share: float) -> None:
-        asked = {"noise_multiplier": 4.0, "steps": steps, "delta": 1e-5, "mechanism": "laplace"}
+        asked = {"noise_multiplier": 4.0, "steps": steps, "delta": 1e-5}
+        asked |= {"mechanism": "laplace", "adjacency": "substitute"}
         quick, found = (
             dpsub.account(Wor(200), 10000, quick=quick, **asked) for quick in (True, False)
         )

@@ -455,10 +455,14 @@ def test_the_value_at_order_one_is_on_the_hull() -> None:
 def test_an_answer_says_that_the_width_was_met() -> None:
     # one inclusion is a loss of about 797, beyond the last order of the upper bound and the last
     # point of the attack
-    loud = dpsub.account(Wor(2), 4, noise_multiplier=0.0501, steps=1, epsilon=2.0)
+    loud = dpsub.account(
+        Wor(2), 4, noise_multiplier=0.0501, steps=1, epsilon=2.0, adjacency="substitute"
+    )
     assert 0.4999 < loud.lower <= 0.5 <= loud.upper < 0.5001
     assert loud.width_met
-    met = dpsub.account(Wor(2), 4, noise_multiplier=1.0, steps=1, epsilon=1.0)
+    met = dpsub.account(
+        Wor(2), 4, noise_multiplier=1.0, steps=1, epsilon=1.0, adjacency="substitute"
+    )
     assert met.width_met
     assert met.upper - met.lower <= 1e-3 * met.upper
     assert WIDTH_MISSED not in met.conditions

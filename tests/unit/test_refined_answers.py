@@ -18,6 +18,7 @@ from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.search import Goal
 
 WOR: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 20, "delta": 1e-5}
+WOR["adjacency"] = "substitute"
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +133,7 @@ def test_a_quick_check_leaves_open_what_the_game_decides() -> None:
 
 def test_a_curve_is_refined_by_a_few_games() -> None:
     asked: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 20, "epsilon": [0.1, 0.2, 0.3]}
+    asked["adjacency"] = "substitute"
     quick, refined = (
         dpsub.curve(dpsub.Wor(20), 1000, **asked, quick=quick, effort=None)
         for quick in (True, False)
@@ -148,7 +150,10 @@ def exported() -> dict[bool, dpsub.accounting.questions.export.Export]:
     """Return laws of samples without replacement, quick and refined."""
     ledger = dpsub.Ledger()
     ledger.record(dpsub.Wor(20), 1000, noise_multiplier=4.0, steps=20)
-    return {quick: ledger.export(quick=quick, effort=None) for quick in (True, False)}
+    return {
+        quick: ledger.export(quick=quick, effort=None, adjacency="substitute")
+        for quick in (True, False)
+    }
 
 
 def test_an_exported_law_holds_what_the_game_proves(

@@ -112,7 +112,7 @@ def test_steps_are_counted_in_whole_epochs() -> None:
 
 def test_default_adjacencies() -> None:
     assert dpsub.account(dpsub.CyclicPoisson(0.2, 50), **ASKED).adjacency == "add_remove"
-    assert dpsub.account(dpsub.Deterministic(), **ASKED).adjacency == "substitute"
+    assert dpsub.account(dpsub.Deterministic(), **ASKED).adjacency == "add_remove"
 
 
 def test_schedules_mix_with_samplers_in_a_ledger(tmp_path: Any) -> None:
@@ -160,7 +160,9 @@ def test_extreme_sizes_are_answered(schedule: Any, n: int | None, noise: float) 
 
 def test_less_noise_than_is_accounted_for_is_said() -> None:
     with pytest.raises(ArgumentError, match="noise_multiplier must be at least"):
-        dpsub.account(dpsub.Deterministic(), noise_multiplier=0.01, delta=1e-6)
+        dpsub.account(
+            dpsub.Deterministic(), noise_multiplier=0.01, delta=1e-6, adjacency="substitute"
+        )
 
 
 @pytest.mark.parametrize(

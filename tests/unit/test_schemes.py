@@ -18,7 +18,7 @@ import dpsub
 from dpsub.accounting import schemes
 from dpsub.accounting.games.static import EpochAttack
 from dpsub.accounting.release import DENOMINATORS, MECHANISMS, Release
-from dpsub.accounting.schemes import case_of, default_relation
+from dpsub.accounting.schemes import case_of, default_relation, stated_relation
 from dpsub.accounting.schemes.case import COVERED, OTHER, PAGES, Case, Covered
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
@@ -207,8 +207,8 @@ def test_a_chain_is_told_by_its_stages() -> None:
     merged = Multistage.of_text("wor:6,wor:3")
     assert case_of(release_of(merged, 9), Relation.SUBSTITUTE).theorem.number == "2"
     one = Multistage.of_text("poisson:0.3")
-    assert default_relation(release_of(one, 9)) is Relation.ADD_REMOVE
-    assert default_relation(release_of(merged, 9)) is Relation.SUBSTITUTE
+    assert stated_relation(release_of(one, 9)) is Relation.ADD_REMOVE
+    assert stated_relation(release_of(merged, 9)) is Relation.SUBSTITUTE
 
 
 DRAWS = ("draw", "draw_block", "_drawn", "epochs", "steps_per_epoch", "chain_on", "slots")
@@ -225,7 +225,7 @@ def test_a_subclass_that_draws_otherwise_has_no_scheme(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan, n = kind.examples()[0]
-    release, relation = release_of(plan, n), default_relation(release_of(plan, n))
+    release, relation = release_of(plan, n), stated_relation(release_of(plan, n))
     # one that changes nothing is what it is derived from
     plain = case_of(replace(release, sampler=derived(plan)), relation)
     assert plain.theorem == case_of(release, relation).theorem
@@ -238,7 +238,7 @@ def test_a_subclass_that_draws_otherwise_has_no_scheme(
         with pytest.raises(UnsupportedError, match=f"Derived, which has {name} otherwise"):
             case_of(other, relation)
         with pytest.raises(UnsupportedError, match="register a scheme"):
-            default_relation(other)
+            default_relation([other])
         # registered, it is covered, as the library's own are
         with monkeypatch.context() as patched:
             known = Covered(lambda _, asked: case_of(release, asked), relation)

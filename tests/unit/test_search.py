@@ -45,10 +45,13 @@ from tests.few import few
 S7 = 10_000
 
 
+SUBSTITUTE: dict[str, Any] = {"adjacency": "substitute"}
+
+
 def proved(sampler: Sampler, n: int | None, *, width: float | None = None, **asked: Any) -> Account:
     """Return the upper end alone."""
     epsilon, delta = asked.pop("epsilon", None), asked.pop("delta", None)
-    proof = Proof.of([Release(sampler, n, **asked)])
+    proof = Proof.of([Release(sampler, n, **asked)], "substitute")
     return proof.upper(Target(epsilon, delta, width or proof.width))
 
 
@@ -71,7 +74,7 @@ def test_epsilon_is_where_the_bound_crosses(side: str, delta: float) -> None:
 @pytest.mark.parametrize(("k", "scale"), [(100, 20.0), (7, 3.0), (1000, 200.0)])
 def test_the_refinement_stops_inside_the_width(k: int, scale: float, width: float) -> None:
     # all records are drawn: k Gaussian steps at distance 2, whose answer is known
-    sampler, asked = Wor(4), {"noise_multiplier": scale, "steps": k}
+    sampler, asked = Wor(4), {"noise_multiplier": scale, "steps": k, **SUBSTITUTE}
     truth = GaussianProfile(2 * math.sqrt(k) / scale)
     for epsilon in (0.2, 1.0, 3.0):
         delta = float(truth.delta(epsilon))
@@ -132,13 +135,14 @@ def test_where_a_finer_grid_is_looser_no_fall_of_errors_is_relied_on() -> None:
 
 
 def test_a_tail_that_is_cut_off_later_does_not_loosen_a_tiny_delta() -> None:
-    asked = {"noise_multiplier": 4.8, "steps": 6, "epsilon": 0.095, "width": 0.02}
+    asked = {"noise_multiplier": 4.8, "steps": 6, "epsilon": 0.095, "width": 0.02, **SUBSTITUTE}
     small, large = (dpsub.account(Wor(m), 1027, **asked) for m in (1, 2))
     assert 0 < small.lower <= small.upper <= large.upper < 1e-20
 
 
 def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.MonkeyPatch) -> None:
-    sampler, asked = MustOW(20, 30), {"noise_multiplier": 4.0, "steps": 100, "epsilon": 1.0}
+    sampler = MustOW(20, 30)
+    asked = {"noise_multiplier": 4.0, "steps": 100, "epsilon": 1.0, **SUBSTITUTE}
     flipped = dpsub.account(sampler, 1000, **asked)
     assert "adaptively" in flipped.lower_pair
     monkeypatch.setattr(AdaptiveAttack, "answers", lambda self, targets: [0.0] * len(targets))
@@ -146,7 +150,7 @@ def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.Mo
     assert "adaptively" not in static.lower_pair
     assert static.upper == flipped.upper
     assert 0.8 * flipped.lower < static.lower < flipped.lower
-    book = Proof.of([Release(sampler, 1000, 4.0, 100)]).composition
+    book = Proof.of([Release(sampler, 1000, 4.0, 100)], "substitute").composition
     lowest = book.lower(book.spread / 200, 1e-18, False)
     assert lowest is not None
     assert static.lower >= 0.995 * lowest.delta(1.0)
@@ -163,7 +167,7 @@ def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.Mo
 )
 def test_the_upper_end_alone_is_the_same(sampler: Sampler, n: int | None, kind: str) -> None:
     for asked in ({"epsilon": 0.2}, {"delta": 1e-6, "width": 1e-2}):
-        both = dpsub.account(sampler, n, noise_multiplier=4.0, steps=100, **asked)
+        both = dpsub.account(sampler, n, noise_multiplier=4.0, steps=100, **asked, **SUBSTITUTE)
         alone = proved(sampler, n, noise_multiplier=4.0, steps=100, **asked)
         assert alone.upper == both.upper
         assert (alone.quantity, alone.conditions, alone.pair) == (
@@ -185,7 +189,9 @@ def test_the_upper_end_alone_computes_no_attack(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(AdaptiveAttack, "answers", never)
     assert proved(Wor(200), S7, noise_multiplier=4.0, steps=50, epsilon=1.0).upper < 1e-3
     with pytest.raises(AssertionError, match="attack"):
-        dpsub.account(Wor(200), S7, noise_multiplier=4.0, steps=50, epsilon=1.0)
+        dpsub.account(
+            Wor(200), S7, noise_multiplier=4.0, steps=50, epsilon=1.0, adjacency="substitute"
+        )
 
 
 @pytest.mark.parametrize(
@@ -226,7 +232,12 @@ def test_calibrated_noise_is_proved_and_close(
 
 
 class TestTightCalibration:
-    asked: ClassVar[dict[str, Any]] = {"steps": 100, "epsilon": 1.0, "delta": 1e-5}
+    asked: ClassVar[dict[str, Any]] = {
+        "steps": 100,
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "adjacency": "substitute",
+    }
 
     @pytest.mark.thorough
     def test_noise_is_proved_near_what_an_attack_refutes(self) -> None:
@@ -245,6 +256,7 @@ class TestTightCalibration:
         # asked again: the tight bound meets the target, the quick one does not, and an attack
         # exceeds it at `refuted`
         again = {"steps": 100, "delta": 1e-5, "noise_multiplier": tight.noise_multiplier}
+        again |= SUBSTITUTE
         assert dpsub.account(Wor(200), S7, **again, quick=False).upper <= 1.0
         assert dpsub.account(Wor(200), S7, **again).upper > 1.0
         assert tight.account.upper <= 1.0
@@ -585,7 +597,7 @@ def test_a_calibration_says_what_keeps_its_noise_from_what_is_refuted() -> None:
     exact = dpsub.calibrate(Poisson(0.1), steps=5, **asked)
     assert exact.width_met and not exact.width_reason and exact.relative_width <= 0.05
     assert exact.theorem == exact.account.theorem == "Theorem 1, docs/proofs/poisson.md"
-    quick = dpsub.calibrate(Wor(20), 1000, steps=5, **asked)
+    quick = dpsub.calibrate(Wor(20), 1000, steps=5, **asked, **SUBSTITUTE)
     assert quick.width_reason.startswith("quick") and quick.lower_theorem
     assert quick.width_met
     shuffled = dpsub.calibrate(Shuffle(10), 100, epochs=2, **asked, quick=False)

@@ -211,7 +211,9 @@ def test_delta_and_epsilon_are_inverse() -> None:
 
 def test_a_quick_answer_is_wider_and_valid() -> None:
     run = {"noise_multiplier": 1.0, "steps": 100, "runs_mean": 12, "delta": 1e-5}
-    found, quick = (dpsub.select(dpsub.Poisson(0.01), **run, quick=quick) for quick in (0, 1))
+    found, quick = (
+        dpsub.select(dpsub.Poisson(0.01), **run, quick=quick) for quick in (False, True)
+    )
     assert quick.lower <= found.upper <= quick.upper and found.lower <= quick.upper
     assert found.theorem == "Theorem 44, docs/proofs/selection.md"
     assert "geometric number of runs" in str(found)

@@ -66,6 +66,15 @@ REFUSED = {
     f"record absent/l.json poisson --rate 0.1 --steps 2 {NOISE}": "make absent first",
     f"{POISSON} {NOISE} --certificate .": "a file is needed, got the folder .; name a file in it",
     "ledger absent/l.json --delta 1e-5": "name an existing file",
+    f"{POISSON} {NOISE} --epsilon 2": "ask dpsub check whether both hold together",
+    f"account poisson 600 6 {NOISE} --steps 2 --delta 1e-5": "values follow an option, got 600 6",
+    f"account poisson --rate 0.1 --steps 2 --delta 10^-5 {NOISE}": "as 0.01, 1e-5 or 1/100, got",
+    f"account --sampler poisson {NOISE} --steps 2": "the sampler is the first word",
+    f"poisson --rate 0.1 --steps 2 {NOISE}": "did you mean 'dpsub account poisson'?",
+    f"curve poisson --rate 0.1 --steps 2 {NOISE} --delta 1e-5": "unknown option '--delta'; known:",
+    f"check poisson --rate 0.1 --steps 2 {NOISE} --delta 1e-5 --claim 2": (
+        "did you mean '--claimed-epsilon'?"
+    ),
     f"{POISSON} {NOISE} --noise laplace": "did you mean '--mechanism'?",
     f"{POISSON} --noise 2": "did you mean '--noise-multiplier'?",
     f"{POISSON} --sigma 0.01": "--noise-multiplier must be at least 0.05",
@@ -287,8 +296,8 @@ def test_what_an_entry_changes_is_said(capsys: pytest.CaptureFixture[str]) -> No
     assert "note" not in _answer(capsys, f"{line} 3")
     again = _answer(capsys, f"{line} 2")
     assert "entry 1 has the same releases, and both count" in again
-    changed = _answer(capsys, f"record l.json wor --n 100 --m 5 --steps 2 {NOISE}")
-    assert "the total is under substitute; until now it was under add_remove" in " ".join(
+    changed = _answer(capsys, f"record l.json shuffle --n 100 --m 5 --epochs 1 {NOISE}")
+    assert "the total is under zero_out; until now it was under add_remove" in " ".join(
         changed.split()
     )
 
@@ -305,8 +314,53 @@ def test_the_relation_of_a_shuffle_that_compares_with_opacus(
 ) -> None:
     line = f"account shuffle --n 20 --m 5 --epochs 1 {NOISE} --delta 1e-5 --quick"
     assert words in _answer(capsys, f"{line} --adjacency {adjacency}")
-    if adjacency == "substitute":
-        assert words in _answer(capsys, line)
+    if adjacency == "zero_out":
+        said = _answer(capsys, line)
+        assert words in said and "as no theorem covers add_remove" in said
+
+
+RELATIONS = {
+    "account poisson --rate 0.1 --steps 2": "add_remove",
+    "account wor --n 20 --m 5 --steps 2": "add_remove",
+    "account must_ow --n 20 --b 9 --m 5 --steps 2": "add_remove",
+    "account shuffle --n 20 --m 5 --epochs 1": "zero_out",
+    "account deterministic --n 20 --m 5 --epochs 1": "zero_out",
+    "account deterministic --n 20 --m 7 --epochs 1": "add_remove",
+    "check shuffle --n 20 --m 5 --epochs 1 --claimed-epsilon 9": "zero_out",
+    "loader --n 20 --batch-size 5 --epochs 1 --shuffle": "zero_out",
+    "loader --n 20 --batch-size 5 --epochs 1 --replacement": "zero_out",
+    "select wor --n 20 --m 5 --steps 2 --runs-mean 3": "add_remove",
+}
+"""Questions that name no relation, and that of their answer."""
+
+
+@pytest.mark.parametrize("line", RELATIONS)
+def test_one_default_for_one_training_which_comes_first(
+    line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = _answer(capsys, f"{line} {NOISE} --delta 1e-5 --quick")
+    name, relation = said.splitlines()[1].split()[:2]
+    assert (name, relation) == ("relation", RELATIONS[line])
+    explained = _answer(capsys, f"{line} {NOISE} --delta 1e-5 --quick --explain")
+    assert explained.splitlines()[1].split()[:2] == ["relation", relation]
+    found = json.loads(_answer(capsys, f"{line} {NOISE} --delta 1e-5 --quick --json"))
+    assert found["adjacency"] == relation
+    if not line.startswith("loader") and relation != "add_remove":
+        assert "as no theorem covers add_remove" in " ".join(said.split())
+
+
+def test_python_has_the_same_default() -> None:
+    for sampler, relation in (
+        (dpsub.Wor(5), "add_remove"),
+        (dpsub.Shuffle(5), "zero_out"),
+        (dpsub.Multistage.of_text("wor:10,poisson:0.5"), "add_remove"),
+    ):
+        release = dpsub.Release(sampler, 20, 2.0)
+        assert dpsub.account(release, delta=1e-5, quick=True).adjacency == relation
+        assert dpsub.curve(release, epsilon=[1.0], quick=True).account.adjacency == relation
+        assert dpsub.Ledger([release]).adjacency == relation
+        target = {"epsilon": 1.0, "delta": 1e-2, "quick": True, "accuracy": 0.5}
+        assert dpsub.calibrate(release, **target).account.adjacency == relation
 
 
 def test_notes_name_options_on_the_line_and_arguments_in_python(

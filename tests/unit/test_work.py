@@ -225,6 +225,7 @@ def test_a_rough_upper_end_holds_when_the_budget_is_spent(monkeypatch: pytest.Mo
         return [End(target.ceiling if self.is_upper else 0.0, False) for target in self.targets]
 
     asked: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 10, "epsilon": [1.0, 2.0]}
+    asked["adjacency"] = "substitute"
     whole = dpsub.account(dpsub.Wor(20), 1000, **asked)
     monkeypatch.setattr(OneEnd, "refined", late)
     answer = dpsub.account(dpsub.Wor(20), 1000, **asked)

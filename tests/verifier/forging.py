@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import dpsub
+from tests.verifier.proving import as_stated
 
 Data = dict[str, Any]
 
@@ -56,7 +57,9 @@ QUESTIONS: dict[str, tuple[Any, int | None, Data]] = {
 @cache
 def _honest(name: str) -> str:
     sampler, n, asked = QUESTIONS[name]
-    return json.dumps(dpsub.account(sampler, n, **asked).certificate(), allow_nan=False)
+    return json.dumps(
+        dpsub.account(sampler, n, **as_stated(sampler, asked)).certificate(), allow_nan=False
+    )
 
 
 def honest(name: str) -> Data:

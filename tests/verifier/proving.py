@@ -20,6 +20,12 @@ def proved_again(certificate: dict[str, Any], folder: Path) -> tuple[list[str], 
     return lines, status
 
 
+def as_stated(sampler: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return a question that names no relation under the one for which papers state the theorem of
+    its sampler."""
+    return {"adjacency": str(sampler.relation), **asked}
+
+
 def upper_end_of(answer: Account) -> dict[str, Any]:
     """Return a certificate of the answer's upper end alone. Of Theorem 61 it holds fewer orders and
     cells than the answer, and claims a little more."""

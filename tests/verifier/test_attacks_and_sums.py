@@ -379,7 +379,9 @@ def certificates():
     # Sizes small enough for seconds; every statistic and theorem of these modules once.
     asked = {"noise_multiplier": 1.0, "delta": 1e-4}
     return {
-        "flip": dpsub.account(dpsub.Wor(20), 100, steps=6, **asked).certificate(),
+        "flip": dpsub.account(
+            dpsub.Wor(20), 100, steps=6, adjacency="substitute", **asked
+        ).certificate(),
         "flip, zero_out": dpsub.account(
             dpsub.Wor(20), 100, steps=6, adjacency="zero_out", **asked
         ).certificate(),
@@ -399,14 +401,24 @@ def test_certificates_are_verified(name, certificates, tmp_path):
 
 @pytest.mark.slow
 def test_rounding_far_out_does_not_lower_the_whole_of_a_coarse_law(tmp_path):
-    answer = dpsub.account(dpsub.Shuffle(1), 1000, noise_multiplier=1.5, epochs=1, delta=1e-2)
+    answer = dpsub.account(
+        dpsub.Shuffle(1), 1000, noise_multiplier=1.5, epochs=1, delta=1e-2, adjacency="substitute"
+    )
     assert proved_again(answer.certificate(), tmp_path)[1] == VERIFIED
 
 
 @pytest.mark.slow
 def test_what_a_policy_leaves_out_is_seen_neither_where_epsilon_is_large(tmp_path):
     """On D' a probability is charged e^epsilon times, which is 10^18 times here."""
-    answer = dpsub.account(dpsub.Wr(50), 1000, noise_multiplier=1, steps=20, delta=1e-8, quick=True)
+    answer = dpsub.account(
+        dpsub.Wr(50),
+        1000,
+        noise_multiplier=1,
+        steps=20,
+        delta=1e-8,
+        quick=True,
+        adjacency="substitute",
+    )
     assert answer.lower > 42
     assert proved_again(answer.certificate(), tmp_path)[1] == VERIFIED
 

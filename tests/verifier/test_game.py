@@ -894,6 +894,7 @@ def test_samples_with_replacement(sampler, n, noise_multiplier, steps, delta, tm
 @pytest.mark.thorough
 def test_two_stages_with_replacement(tmp_path):
     asked = {"noise_multiplier": 2, "steps": 10, "delta": 1e-3, "width": 0.03}
+    asked["adjacency"] = "substitute"
     answer = dpsub.account(dpsub.MustWW(20, 5), 200, quick=False, effort=None, **asked)
     data = answer.certificate()
     data["claim"]["lower"] = None

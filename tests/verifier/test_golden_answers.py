@@ -12,7 +12,7 @@ import pytest
 import dpsub
 from dpsub.sampling import of_sizes
 from tests.golden import commands, game, samplers
-from tests.verifier.proving import proved_again
+from tests.verifier.proving import as_stated, proved_again
 
 
 class Question(NamedTuple):
@@ -275,7 +275,9 @@ MARKS = {
 )
 def test_every_theorem_and_attack_is_proved_again(name: str, tmp_path: Path) -> None:
     question = {**KINDS, **LONG}[name]
-    answer = dpsub.account(question.sampler, question.n, **question.asked)
+    answer = dpsub.account(
+        question.sampler, question.n, **as_stated(question.sampler, question.asked)
+    )
     lines, status = proved_again(answer.certificate(), tmp_path)
     assert (lines[-1], status) == ("verified", 0), lines
     assert lines[0].startswith("upper") and ": verified" in lines[0]
@@ -372,7 +374,9 @@ def test_all_golden_commands_are_proved_again(command: str, tmp_path: Path) -> N
 def test_a_golden_answer_that_claims_more_is_refuted(tmp_path: Path) -> None:
     """A golden answer that claims more is refuted; else the tests above could not fail."""
     question = KINDS["poisson, substitute"]
-    certificate = dpsub.account(question.sampler, question.n, **question.asked).certificate()
+    certificate = dpsub.account(
+        question.sampler, question.n, **as_stated(question.sampler, question.asked)
+    ).certificate()
     certificate["claim"]["upper"] *= 0.9999
     lines, status = proved_again(certificate, tmp_path)
     assert status == 1 and lines[-1].startswith("refuted: upper end")

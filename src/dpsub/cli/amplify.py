@@ -89,7 +89,7 @@ def run(arguments: Namespace) -> Answer:
                 "conditions hold"
             ),
         ),
-        ("adjacency", adjacency),
+        ("relation", adjacency),
         ("sensitivity", f"ratio is for {step}"),
         (
             "conditions",

@@ -15,6 +15,8 @@ from dpsub.accounting.questions.words import (
     down,
     near,
     reason_text,
+    relation_first,
+    relation_line,
     theorem_text,
     up,
     without_attack,
@@ -75,7 +77,7 @@ class Answer:
     def text(self, explain: bool = False) -> str:
         """A title and aligned lines: the few that suffice, or all."""
         lines = self.explained if explain and self.explained else self.lines
-        return str(Text(self.title, lines))
+        return str(Text(self.title, relation_first(lines)))
 
 
 _VERBS = "give|drop|raise|add|without|need|needs|and|or"
@@ -205,7 +207,7 @@ def account_facts(account: Account, promises: str | list[str]) -> list[Line]:
             ),
         ),
         ("guarantee", promises),
-        ("adjacency", account.adjacency),
+        relation_line(account),
         ("sensitivity", account.sensitivity),
         *pairs,
         *([("theorem", theorem_text(account))] if theorem_text(account) else []),

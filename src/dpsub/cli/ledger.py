@@ -22,6 +22,7 @@ from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, numbers
 from dpsub.cli.releases import (
     ADJACENCIES,
+    DEFAULT_RELATION,
     add_denominator,
     add_plot,
     add_releases,
@@ -59,7 +60,7 @@ def add_arguments(parser: Parser) -> None:
         "--adjacency",
         ADJACENCIES,
         # One relation for all entries: guarantees under different relations do not add up.
-        "adjacency relation (default: add_remove if all entries use it, else substitute)",
+        f"{DEFAULT_RELATION.removesuffix(')')}; one for all entries)",
     )
     add_width(parser)
     add_plot(parser, "both ends after each entry")

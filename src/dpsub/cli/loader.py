@@ -113,7 +113,7 @@ def add_arguments(parser: Parser) -> None:
         "--epsilon", type=number, metavar="E", help="return delta at this epsilon"
     )
     question.add_argument("--delta", type=number, metavar="D", help="return epsilon at this delta")
-    text = "adjacency relation (default: zero_out; substitute with --replacement)"
+    text = "adjacency relation (default: zero_out, as rates and batches depend on the records)"
     add_choice(parser, "--adjacency", ADJACENCIES, text)
     add_width(parser)
     add_statement(parser)

@@ -11,8 +11,9 @@ comparable between batch sizes), schemes (a list, the least noise first, with na
 noise_multiplier, refuted (0 if no attack is known), ratio (to the noise of the first), steps,
 gradients (expected number in the training run), largest_batch, likely_batch (with probability 99.9
 % no batch of the run is larger), every_epoch (whether each record is in one batch of each epoch),
-theorem and lower_theorem (of the proof and of the attack)), left_out (reasons, by name), reasons,
-adjacency, target_epsilon, target_delta, steps (of the first).
+theorem and lower_theorem (of the proof and of the attack), adjacency), elsewhere (a list of those
+without a theorem under this relation, under the first that covers them), left_out (reasons, by
+name), reasons, adjacency, target_epsilon, target_delta, steps (of the first).
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def add_arguments(parser: Parser) -> None:
         parser,
         "--adjacency",
         ADJACENCIES,
-        "adjacency relation of all schemes (default: add_remove)",
+        "adjacency relation of the ranking (default: add_remove)",
         "add_remove",
     )
     add_group(parser)
@@ -106,6 +107,9 @@ def run(arguments: Namespace) -> Answer:
         "even": list(recommendation.even),
         "noise_on_mean": recommendation.noise_on_mean,
         "schemes": schemes,
+        "elsewhere": [
+            {**vars(other), "sampler": repr(other.sampler)} for other in recommendation.elsewhere
+        ],
         "left_out": recommendation.left_out,
         "reasons": list(recommendation.reasons),
         "adjacency": arguments.adjacency,
@@ -130,6 +134,9 @@ def run(arguments: Namespace) -> Answer:
         rows.append(cells)
     labels = ["", *(scheme.name for scheme in recommendation.schemes)]
     explained: list[Line] = [*zip(labels, aligned(rows), strict=True)]
+    explained += [
+        (other.name, recommendation.elsewhere_text(other)) for other in recommendation.elsewhere
+    ]
     # Schemes left out for one reason stand in one line.
     for reason in dict.fromkeys(recommendation.left_out.values()):
         names = ", ".join(name for name, own in recommendation.left_out.items() if own == reason)

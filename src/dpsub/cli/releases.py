@@ -20,6 +20,10 @@ from dpsub.sampling import Sampler, Schedule
 from dpsub.sampling.schemes import fresh_steps
 
 ADJACENCIES = tuple(relation.value for relation in Relation)
+DEFAULT_RELATION = (
+    "adjacency relation (default: add_remove, or where no theorem covers it zero_out, or else "
+    "substitute)"
+)
 # Names of options are those of the library's arguments, so that a question is passed on as it is.
 _QUESTION = {
     "n",
@@ -49,11 +53,7 @@ def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = Tru
     epochs = "number of epochs, instead of --steps; for a sampler converted to E n / m steps"
     parser.add_argument("--epochs", type=number, metavar="E", help=epochs)
     add_group(parser)
-    default = (
-        "adjacency relation (default: add_remove for random_allocation and for "
-        "poisson, also cyclic or truncated; substitute for the rest)"
-    )
-    add_choice(parser, "--adjacency", ADJACENCIES, default)
+    add_choice(parser, "--adjacency", ADJACENCIES, DEFAULT_RELATION)
     if mechanism:
         add_mechanism(parser, MECHANISMS)
 

@@ -40,7 +40,7 @@ class Schedule(metaclass=OfSizes):
     marker: ClassVar[str]
     line_style: ClassVar[Any] = "-"
     relation: ClassVar[Relation] = Relation.SUBSTITUTE
-    """Adjacency of an account that names none."""
+    """Adjacency for which theorems about it are stated."""
     sizes: ClassVar[Mapping[str, str]] = {"m": "batch size"}
     """Sizes that `of_sizes` takes besides n, the size of a step last."""
     options: ClassVar[Mapping[str, str]]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from dpsub import noise
 from dpsub.accounting.questions.question import check_names
 from dpsub.accounting.release import Release
-from dpsub.accounting.schemes import case_of, default_relation
+from dpsub.accounting.schemes import case_of, stated_relation
 from dpsub.amplification import theorem
 from dpsub.amplification.theorem import Amplified
 from dpsub.errors import ArgumentError, UnsupportedError
@@ -90,7 +90,7 @@ def amplify(
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, mechanism
+    sampler, n, noise_multiplier, sigma, mechanism
         As in `dpsub.account`; of a `Release` of many steps, one step is meant.
     epsilon : array_like
         Nats on all data, >= 0, any shape.
@@ -134,7 +134,7 @@ def covered(sampler: Sampler | Schedule, n: int | None) -> tuple[Relation, bool]
     # the theorem is about any mechanism: what its scheme says of it depends on no noise
     release = Release(sampler, n, 1.0)
     release.chain()
-    relation = default_relation(release)
+    relation = stated_relation(release)
     theorem = case_of(release, relation).amplification
     if theorem is None:
         raise UnsupportedError(

@@ -139,7 +139,7 @@ def audit(
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, adjacency, group
+    sampler, n, noise_multiplier, sigma, steps, epochs, mechanism, denominator, adjacency, group
         As in `dpsub.account`; Gaussian noise on sums or on sums over a fixed number alone.
     epsilon : float
         Nats, >= 0.

@@ -94,7 +94,8 @@ def check(
     claimed_epsilon, claimed_delta : float
         One of them: epsilon in nats, >= 0, with `delta`, or a delta in [0, 1] with `epsilon`. If
         there is neither, `epsilon` is claimed at `delta`.
-    n, noise_multiplier, steps, epochs, delta, epsilon, adjacency, mechanism, denominator, group
+    n, noise_multiplier, sigma, steps, epochs, delta, epsilon, adjacency, mechanism, denominator,
+    group
         As in `account`.
     width : float, optional
         How far apart the ends may be, as in `account`; by default they are refined only as far as
@@ -114,7 +115,7 @@ def check(
     Examples
     --------
     >>> import dpsub
-    >>> releases = {"noise_multiplier": 1.0, "steps": 128, "delta": 1e-6}
+    >>> releases = {"noise_multiplier": 1.0, "steps": 128, "delta": 1e-6, "adjacency": "substitute"}
     >>> answer = dpsub.check(dpsub.Wor(16), 1000, **releases, claimed_epsilon=2.6)
     >>> answer.verdict, answer.account.lower > 10
     ('refuted', True)

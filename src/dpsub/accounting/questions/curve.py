@@ -164,7 +164,7 @@ def curve(
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, steps, epochs
+    sampler, n, noise_multiplier, sigma, steps, epochs
         As in `dpsub.account`.
     adjacency, mechanism, denominator, group, width, effort, time_limit, quick
         As in `dpsub.account`; `width` is that of delta, relative, by default 5 %.

@@ -283,10 +283,10 @@ def _with_replacement(taken: Steps, noise: float, length: _Length) -> LoaderRun:
     assert full or rest
     return LoaderRun(
         tuple(releases),
-        "substitute",
+        "zero_out",
         (
-            "every slot is drawn from all records",
-            "a record may be several times in a batch: proved for the replacement of a record",
+            "every slot is drawn from all records: a record may be several times in a batch",
+            _FIXED_SIZE,
         ),
     )
 

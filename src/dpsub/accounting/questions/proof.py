@@ -295,9 +295,5 @@ class Proof:
 
 
 def relation_of(releases: Sequence[Release], adjacency: str | None) -> Relation:
-    """Return the relation that is asked for; by default add_remove if it is that of all releases,
-    else substitute."""
-    if adjacency is not None:
-        return relation_named(adjacency)
-    defaults = {default_relation(release) for release in releases}
-    return Relation.ADD_REMOVE if defaults <= {Relation.ADD_REMOVE} else Relation.SUBSTITUTE
+    """Return the relation that is asked for; else the default of all releases together."""
+    return default_relation(releases) if adjacency is None else relation_named(adjacency)

@@ -24,7 +24,7 @@ from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.refinement import AccountRefinement
 from dpsub.accounting.questions.words import Asked
 from dpsub.accounting.release import MECHANISMS, Release, ReleaseKeywords
-from dpsub.accounting.schemes import case_of, default_relation
+from dpsub.accounting.schemes import case_of, stated_relation
 from dpsub.errors import ArgumentError
 from dpsub.relations import relation_named
 from dpsub.sampling.base import Sampler, StagedSampler
@@ -94,9 +94,9 @@ def account(
         Exactly one: epsilon in nats, >= 0; delta in (0, 1). An array costs little more than its
         most expensive value.
     adjacency : {"add_remove", "substitute", "zero_out"}, optional
-        Default: add_remove for Poisson sampling (also cyclic or truncated) and random
-        allocation, substitute otherwise. Under zero_out a record is replaced by one that
-        contributes 0, and the number of records is public.
+        Default: add_remove, or where no theorem covers it zero_out, or else substitute; the
+        answer says so. Under zero_out a record is replaced by one that contributes 0, and the
+        number of records is public.
     mechanism : {"gaussian", "laplace"}
         Laplace noise is for scalar sums.
     denominator : {"fixed", "realised"}
@@ -148,7 +148,7 @@ def account(
     >>> answer = dpsub.account(poisson, noise_multiplier=1.0, steps=100, delta=[1e-6, 1e-5])
     >>> answer.upper.round(1).tolist()
     [1.0, 0.7]
-    >>> question = {"noise_multiplier": 1.0, "epsilon": 1.0}
+    >>> question = {"noise_multiplier": 1.0, "epsilon": 1.0, "adjacency": "substitute"}
     >>> printed = dpsub.account(dpsub.MustOW(2, 2), 4, **question, variant="paper")
     >>> attained = dpsub.account(dpsub.MustOW(2, 2), 4, **question)
     >>> printed.upper < 0.09 < 0.19 < attained.lower  # the paper's number is far below an attack
@@ -345,7 +345,7 @@ class _PaperPair:
             raise ArgumentError(
                 f"variant paper is about one record, got group = {release.group}; drop it"
             )
-        case = case_of(release, default_relation(release))
+        case = case_of(release, stated_relation(release))
         assert case.papers_pair is not None  # every chain has such a pair
         self.pair = case.papers_pair()
         self.releases = (release,)

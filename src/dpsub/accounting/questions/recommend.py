@@ -7,7 +7,7 @@ effort, and explains the ranking in words.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from dpsub.accounting.questions.question import (
 )
 from dpsub.accounting.questions.search import Goal
 from dpsub.accounting.release import Group, Release, group_text
+from dpsub.accounting.schemes import DEFAULTS
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation, relation_named
 from dpsub.sampling import Schedule
@@ -96,6 +97,8 @@ class SchemeNoise:
     theorem, lower_theorem : str
         What proves the noise, and where the attack that refutes less stands, with the page of
         docs/proofs.
+    adjacency : str
+        The relation of this noise.
     """
 
     name: str
@@ -110,6 +113,7 @@ class SchemeNoise:
     every_epoch: bool
     theorem: str = ""
     lower_theorem: str = ""
+    adjacency: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,8 +140,11 @@ class Recommendation(words.ShortText):
         The relation.
     group : int or tuple of int
         Number of records that one unit of privacy holds.
-    elsewhere : mapping
-        For the names of schemes without a theorem under this relation, those with one.
+    elsewhere : tuple of SchemeNoise
+        Schemes without a theorem under this relation, with their noise under the first of
+        add_remove, zero_out and substitute that covers them. They are not ranked: noise under
+        different relations does not compare, but under add_remove and zero_out for Poisson samples,
+        which need the same.
     """
 
     schemes: tuple[SchemeNoise, ...]
@@ -148,7 +155,7 @@ class Recommendation(words.ShortText):
     question: str = ""
     adjacency: str = ""
     group: Group = 1
-    elsewhere: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    elsewhere: tuple[SchemeNoise, ...] = ()
     _training: _Training | None = field(default=None, repr=False, compare=False)
 
     def plot(self, path: str | Path | None = None) -> Figure:
@@ -176,26 +183,22 @@ class Recommendation(words.ShortText):
         more = ", ..." if len(others) > _SHOWN else ""
         mean = f"{words.near(self.noise_on_mean)} C on the mean of a batch"
         lines: list[words.Line] = [
+            ("relation", self.relation_text()),
             ("noise multiplier", f"{noise}; {mean}"),
             ("times this noise", ", ".join(ratios) + more),
-            ("relation", self.relation_text()),
             ("theorem", words.theorem_text(first)),
         ]
         notes = []
         if self.even:
             notes.append(f"no attack refutes this noise for {', '.join(self.even)}")
-        for relations, names in self._elsewhere_by_relation():
-            notes.append(f"no theorem under {self.adjacency} for {names}: ask with {relations}")
+        lines += [(each.name, self.elsewhere_text(each)) for each in self.elsewhere]
         lines.append(("note", "; ".join(notes)))
         return words.Text(title, [line for line in lines if line[1]])
 
-    def _elsewhere_by_relation(self) -> list[tuple[str, str]]:
-        """Return the relations that cover schemes which this one does not, and the names of
-        these."""
-        names: dict[str, list[str]] = {}
-        for name, relations in self.elsewhere.items():
-            names.setdefault(" or ".join(relations), []).append(name)
-        return [(relations, ", ".join(covered)) for relations, covered in names.items()]
+    def elsewhere_text(self, other: SchemeNoise) -> str:
+        """Return the noise of a scheme under another relation, and why it is that one."""
+        noise = words.noise_text(other.noise_multiplier, other.refuted or None)
+        return f"no theorem covers {self.adjacency}; under {other.adjacency}: {noise}"
 
     def relation_text(self) -> str:
         """Return the relation of all schemes, and the relations under which their epsilons compare
@@ -346,22 +349,19 @@ def recommend(
                 "no scheme was proved to meet the target; poisson was left out because "
                 f"{left_out['poisson']}"
             )
+        others = _under_others(trainings, left_out, goal)
         proved = _closer(proved, goal, quick=question.quick)
     schemes = _ranked(proved, m)
     least = schemes[0].noise_multiplier
     # a scheme that no attack refutes may need as little as the first, whose noise is known to do
     even = tuple(other.name for other in schemes[1:] if other.refuted < least)
-    reasons = _reasons(schemes, even, left_out)
+    elsewhere = tuple(_costs(name, other, least, m) for name, other in others.items())
+    reasons = _reasons(schemes, even, elsewhere)
     target = (
         f"epsilon {words.near(epsilon)} at delta {words.near(delta)}, "
         f"{words.plural(epochs, 'epoch')} of batches of {m:,} out of {n:,} records"
         f"{group_text(group)}"
     )
-    elsewhere = {
-        name: relations
-        for name in left_out
-        if (relations := _covered_under(trainings[name], adjacency))
-    }
     return Recommendation(
         tuple(schemes),
         even,
@@ -405,16 +405,22 @@ def _first_bounds(
     return proved, left_out
 
 
-def _covered_under(release: Release | str, adjacency: Relation) -> tuple[str, ...]:
-    """Return the other relations under which a theorem covers a training."""
-    covered = []
-    for relation in Relation:
-        if relation is adjacency or isinstance(release, str):
-            continue
-        with suppress(ArgumentError, UnsupportedError):
-            Proof.of([release], relation)
-            covered.append(str(relation))
-    return tuple(covered)
+def _under_others(
+    trainings: Mapping[str, Release | str], names: Iterable[str], goal: Goal
+) -> dict[str, _ProvedScheme]:
+    """Return the schemes that a theorem covers under another relation than that of the goal, each
+    after a first look, under the first such relation."""
+    found: dict[str, _ProvedScheme] = {}
+    budget = work.left() / work.UNITS
+    for name in names:
+        release = trainings[name]
+        for relation in () if isinstance(release, str) else DEFAULTS:
+            assert isinstance(release, Release)
+            with suppress(ArgumentError, UnsupportedError), work.limited(_FIRST_SHARE * budget):
+                other = replace(goal, adjacency=relation)
+                found[name] = _looked_at(release, Proof.of([release], relation), other)
+                break
+    return found
 
 
 def _looked_at(release: Release, proof: Proof, goal: Goal) -> _ProvedScheme:
@@ -494,28 +500,30 @@ def _ranked(proved: dict[str, _ProvedScheme], m: int) -> list[SchemeNoise]:
     close = min(answer.noise.noise_multiplier for answer in proved.values()) * (1 + _ACCURACY)
     names = sorted(proved, key=lambda name: max(proved[name].noise.noise_multiplier, close))
     least = proved[names[0]].noise.noise_multiplier
-    schemes = []
-    for name in names:
-        release, noise = proved[name].at_its_noise, proved[name].noise
-        plan, n, steps = release.sampler, release.n, release.steps
-        assert n is not None
-        largest_batch, likely_batch = _batches(plan, n, m, steps)
-        answer = SchemeNoise(
-            name=name,
-            sampler=plan,
-            noise_multiplier=noise.noise_multiplier,
-            refuted=noise.necessary,
-            ratio=noise.noise_multiplier / least,
-            steps=steps,
-            gradients=plan.expected_distinct(n) * steps,
-            largest_batch=largest_batch,
-            likely_batch=likely_batch,
-            every_epoch=_every_epoch(plan, n),
-            theorem=proved[name].theorem,
-            lower_theorem=proved[name].lower_theorem,
-        )
-        schemes.append(answer)
-    return schemes
+    return [_costs(name, proved[name], least, m) for name in names]
+
+
+def _costs(name: str, proved: _ProvedScheme, least: float, m: int) -> SchemeNoise:
+    """Return the noise of a scheme, its ratio to the least one, and its costs."""
+    release, noise = proved.at_its_noise, proved.noise
+    plan, n, steps = release.sampler, release.n, release.steps
+    assert n is not None
+    largest_batch, likely_batch = _batches(plan, n, m, steps)
+    return SchemeNoise(
+        name=name,
+        sampler=plan,
+        noise_multiplier=noise.noise_multiplier,
+        refuted=noise.necessary,
+        ratio=noise.noise_multiplier / least,
+        steps=steps,
+        gradients=plan.expected_distinct(n) * steps,
+        largest_batch=largest_batch,
+        likely_batch=likely_batch,
+        every_epoch=_every_epoch(plan, n),
+        theorem=proved.theorem,
+        lower_theorem=proved.lower_theorem,
+        adjacency=str(proved.proof.relation),
+    )
 
 
 def _every_epoch(plan: Plan, n: int) -> bool:
@@ -539,7 +547,7 @@ def _batches(plan: Plan, n: int, m: int, steps: int) -> tuple[int, int]:
 
 
 def _reasons(
-    schemes: list[SchemeNoise], even: tuple[str, ...], left_out: dict[str, str]
+    schemes: list[SchemeNoise], even: tuple[str, ...], elsewhere: Sequence[SchemeNoise]
 ) -> tuple[str, ...]:
     """Return sentences that follow from the numbers, those of proofs rounded up and those of
     attacks down."""
@@ -552,13 +560,11 @@ def _reasons(
     fixed = [answer for answer in schemes if answer.name in FIXED_SIZE]
     if fixed and fixed[0] is not first:
         reasons.append(_of_fixed_size(fixed[0], first))
-    shuffle = by_name.get("shuffle")
-    if shuffle is None:
-        reasons.append(
-            f"Do not use the noise of poisson with a shuffled loader: {left_out['shuffle']}."
-        )
-    elif shuffle is not None and shuffle is not first and "poisson" in by_name:
-        reasons.append(_of_shuffling(shuffle, by_name["poisson"], by_name.get("deterministic")))
+    # Poisson samples need the same noise under add_remove and zero_out
+    covered = {answer.name: answer for answer in elsewhere} | by_name
+    shuffle = covered.get(_SHUFFLE)
+    if shuffle is not None and shuffle is not first and "poisson" in by_name:
+        reasons.append(_of_shuffling(shuffle, by_name["poisson"], covered.get("deterministic")))
     if first.noise_multiplier == MIN_SCALE:
         reasons.append(f"{MIN_SCALE:g} is the least noise considered, so ratios to it say little.")
     return tuple(reasons)
@@ -599,12 +605,13 @@ def _of_shuffling(shuffle: SchemeNoise, poisson: SchemeNoise, fixed: SchemeNoise
     attacked = "no attack refutes any noise"
     if shuffle.refuted:
         attacked = f"an attack refutes {shuffle.refuted * (1 - _PRINTED):.5g}"
+    under = "" if shuffle.adjacency == poisson.adjacency else f" under {shuffle.adjacency}"
     verdict = "refuted" if shuffle.refuted >= poisson.noise_multiplier else "not proved"
     amplified = fixed is None or shuffle.noise_multiplier < _AS_MUCH * fixed.noise_multiplier
     order = "" if amplified else ", the noise of batches in a fixed order"
     return (
-        f"A shuffled loader is proved at {_proved_text(shuffle)}{order}, and {attacked}: the noise "
-        "of poisson, "
+        f"A shuffled loader is proved at {_proved_text(shuffle)}{order}{under}, and {attacked}: "
+        "the noise of poisson, "
         f"{_proved_text(poisson)}, is {verdict} for it."
     )
 

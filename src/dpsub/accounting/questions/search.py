@@ -275,7 +275,7 @@ def largest_steps(
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, adjacency, mechanism, denominator, group
+    sampler, n, noise_multiplier, sigma, adjacency, mechanism, denominator, group
         As in `dpsub.account`.
     epsilon, delta, effort, time_limit
         As in `dpsub.calibrate`.
@@ -341,7 +341,7 @@ def largest_sample(
         Largest size or rate that is valid.
     whole : bool
         Whether `make` takes a whole number.
-    n, noise_multiplier, steps, adjacency, mechanism, denominator, group
+    n, noise_multiplier, sigma, steps, adjacency, mechanism, denominator, group
         As in `dpsub.account`.
     epsilon, delta, accuracy, effort, time_limit
         As in `largest_steps`; it raises the same errors.

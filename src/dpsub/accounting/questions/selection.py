@@ -277,7 +277,7 @@ def select(
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, steps, epochs, adjacency, mechanism, denominator, group
+    sampler, n, noise_multiplier, sigma, steps, epochs, adjacency, mechanism, denominator, group
         One run, as in `dpsub.account`.
     runs_mean, distribution, shape
         The law of the number of runs, which stays secret: see

@@ -263,17 +263,27 @@ def marked(account: AccountLike, title: str) -> str:
 
 
 def account_lines(account: AccountLike, *, warnings: Iterable[str] = ()) -> list[Line]:
-    """Write both ends, the relation, the theorem, and the warnings for the reader."""
-    return [*_ends(account), *grounds(account, [*account_warnings(account), *warnings])]
+    """Write the relation, both ends, the theorem, and the warnings for the reader."""
+    return [
+        relation_line(account),
+        *_ends(account),
+        *grounds(account, [*account_warnings(account), *warnings]),
+    ]
+
+
+def relation_line(account: AccountLike) -> Line:
+    """Write the relation, which comes first: numbers under different ones do not compare."""
+    return "relation", relation_text(account)
+
+
+def relation_first(lines: Iterable[Line]) -> list[Line]:
+    """Put the line of the relation before all others."""
+    return sorted(lines, key=lambda line: line[0] != "relation")
 
 
 def grounds(account: AccountLike, notes: Sequence[str]) -> list[Line]:
-    """Write the relation, the theorem, and the warnings for the reader."""
-    lines = [
-        ("relation", relation_text(account)),
-        ("theorem", theorem_text(account)),
-        ("note", "; ".join(notes)),
-    ]
+    """Write the theorem, and the warnings for the reader."""
+    lines = [("theorem", theorem_text(account)), ("note", "; ".join(notes))]
     return [(name, text) for name, text in lines if text]
 
 
@@ -337,21 +347,32 @@ def relation_text(account: AccountLike) -> str:
     # what Opacus prints is about one record
     if account.asked is None or account.kind == "paper" or group != 1:
         return text
-    return f"{text}{compared_with_opacus(account.adjacency, account.asked.releases)}"
+    why = _instead_of(account.adjacency, account.asked.releases)
+    return f"{text}{why}{compared_with_opacus(account.adjacency, account.asked.releases)}"
 
 
 def compared_with_opacus(relation: Relation, releases: Sequence[Release]) -> str:
     """Say how the epsilon compares with that of Opacus, whose accountants compute add_remove of
     Poisson samples: that is zero_out of them, too, and under zero_out a record moves the sum of any
     samples by as much."""
-    from dpsub.accounting.schemes import default_relation
+    from dpsub.accounting.schemes import stated_relation
 
     if relation is Relation.ZERO_OUT:
         return ", comparable with Opacus' epsilon"
-    defaults = {default_relation(release) for release in releases}
-    if relation is Relation.ADD_REMOVE and defaults <= {relation}:
+    stated = {stated_relation(release) for release in releases}
+    if relation is Relation.ADD_REMOVE and stated <= {relation}:
         return ", as in Opacus"
     return "; compare Opacus' epsilon with that under zero_out"
+
+
+def _instead_of(relation: Relation, releases: Sequence[Release]) -> str:
+    """Say that no theorem covers the relations before the one of an answer, where that is so."""
+    from dpsub.accounting.schemes import DEFAULTS, default_relation
+
+    if not releases or relation is DEFAULTS[0] or default_relation(releases) is not relation:
+        return ""
+    before = DEFAULTS[: DEFAULTS.index(relation)]
+    return f", as no theorem covers {' or '.join(before)}"
 
 
 def _group_of(releases: Sequence[Release]) -> Group:
@@ -436,7 +457,7 @@ def noise_text(noise_multiplier: float, refuted: float | None) -> str:
 def calibration_text(noise_multiplier: float, refuted: float | None, account: AccountLike) -> Text:
     """Write a noise multiplier, and the account of the releases that have it."""
     lines: list[Line] = [("noise multiplier", noise_text(noise_multiplier, refuted))]
-    return Text(account_title(account), [*lines, *account_lines(account)])
+    return Text(account_title(account), relation_first([*lines, *account_lines(account)]))
 
 
 class CurveSummary(NamedTuple):
@@ -465,6 +486,7 @@ def curve_lines(
     notes = account_warnings(account) if account.upper[-1] >= 1 or not account.width_met else []
     kind = kind_text(account).partition(":")[0].removesuffix(" up to this width")
     return [
+        relation_line(account),
         ("delta", f"at most {', '.join(deltas)} (epsilon); kind {kind}"),
         ("tests", tests),
         *grounds(account, notes),

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 
 from dpsub.accounting.engine.own_mechanism import OwnMechanism
@@ -27,6 +29,8 @@ from dpsub.sampling.schedules import (
     TruncatedPoisson,
 )
 
+DEFAULTS = (Relation.ADD_REMOVE, Relation.ZERO_OUT, Relation.SUBSTITUTE)
+"""Relations of an answer that names none, in their order: first the one of most accountants."""
 _MODULES: dict[type | str, str] = {
     "poisson": "poisson",
     "wor": "without_replacement",
@@ -85,8 +89,31 @@ def _check_group(release: Release, relation: Relation) -> None:
         )
 
 
-def default_relation(release: Release) -> Relation:
-    """Return the relation of an account of this release that names none."""
+def default_relation(releases: Sequence[Release]) -> Relation:
+    """Return the relation of an answer about these releases that names none: the first one of
+    `DEFAULTS` under which theorems cover all of them.
+
+    Raises
+    ------
+    ArgumentError, UnsupportedError
+        As `case_of`, if none does: for the relation of the papers, else for the last one.
+    """
+    for relation in DEFAULTS:
+        with suppress(ArgumentError, UnsupportedError):
+            for release in releases:
+                case_of(release, relation)
+            return relation
+    # a release that nothing covers says why in the words of its own theorem
+    for release in releases:
+        case_of(release, stated_relation(release))
+    for release in releases:
+        case_of(release, DEFAULTS[-1])
+    raise AssertionError("a relation that covers all releases was found")
+
+
+def stated_relation(release: Release) -> Relation:
+    """Return the relation for which papers state the theorems about a sampler: a record of the
+    sample is added under add_remove, and replaced under substitute."""
     if isinstance(release.mechanism, OwnMechanism):
         return release.mechanism.adjacency
     return COVERED[_key(release)].relation or release.sampler.relation

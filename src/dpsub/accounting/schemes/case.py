@@ -238,7 +238,7 @@ Scheme = Callable[["Release", Relation], Case]
 
 
 class Covered(NamedTuple):
-    """A scheme, and the relation of an account that names none (None: that of the sampler)."""
+    """A scheme, and the relation for which papers state its theorem (None: that of the sampler)."""
 
     scheme: Scheme
     relation: Relation | None
@@ -259,7 +259,7 @@ def covers(key: type | str, relation: Relation | None = None) -> Callable[[Schem
         none of its methods (one that does may draw otherwise, and needs a scheme of its own); or
         the kind of the only stage of a chain in normal form, such as "wor".
     relation : Relation, optional
-        Of an account that names none; by default the sampler's own.
+        For which papers state its theorem; by default the sampler's own.
     """
 
     def registered(scheme: Scheme) -> Scheme:

@@ -15,7 +15,14 @@ def small_batches() -> dpsub.Account:
     """Return both bounds on epsilon for 128 samples of 16 of 1,000 records, noise multiplier 1."""
     # The first case of erratum P1.
     return dpsub.account(
-        dpsub.Wor(16), 1000, noise_multiplier=1, steps=128, delta=1e-6, effort=EFFORT, quick=False
+        dpsub.Wor(16),
+        1000,
+        noise_multiplier=1,
+        steps=128,
+        delta=1e-6,
+        adjacency="substitute",
+        effort=EFFORT,
+        quick=False,
     )
 
 
