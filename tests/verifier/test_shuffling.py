@@ -530,7 +530,7 @@ def test_a_step_that_might_as_well_be_revealed_is_proved_so(tmp_path):
         effort=None,
     )
     found = upper_end_of(answer)
-    assert answer.theorem.startswith("Theorem 61")
+    assert answer.theorem.startswith("Theorem 76")
     assert only_part(found)["theorem"] == "19"
     lines, status = proved_again(found, tmp_path)
     assert (lines[-1], status) == ("verified", 0)

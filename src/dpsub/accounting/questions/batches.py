@@ -13,7 +13,7 @@ their own, or none."""
 
 
 @dataclass(frozen=True)
-class Batches:
+class LoaderBatches:
     """The batches that a loader makes in one epoch.
 
     Attributes

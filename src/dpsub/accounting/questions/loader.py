@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting.questions.account import Account
-from dpsub.accounting.questions.batches import REMAINDERS, Batches, Steps
+from dpsub.accounting.questions.batches import REMAINDERS, LoaderBatches, Steps
 from dpsub.accounting.questions.ledger import Ledger
 from dpsub.accounting.questions.question import WidthKeywords
 from dpsub.accounting.questions.torch_loader import batches_of
@@ -168,7 +168,7 @@ def from_loader(
             raise ArgumentError("batch_size is needed next to n, got none; give batch_size")
         order = "poisson" if poisson else "replacement" if replacement else "fixed"
         order = "shuffle" if shuffle else order
-        batches = Batches(n, batch_size, order, drop_last, ranks, drop_uneven=drop_last)
+        batches = LoaderBatches(n, batch_size, order, drop_last, ranks, drop_uneven=drop_last)
     else:
         _check_said_once(
             batch_size=batch_size,
@@ -228,7 +228,7 @@ class _Length:
         )
 
 
-def _poisson(batches: Batches, noise: float, length: _Length) -> LoaderRun:
+def _poisson(batches: LoaderBatches, noise: float, length: _Length) -> LoaderRun:
     rate = 1 / batches.count if batches.rate is None else batches.rate
     shown = f"1/{batches.count}, one over the length of the loader"
     if batches.rate is not None:
@@ -238,7 +238,7 @@ def _poisson(batches: Batches, noise: float, length: _Length) -> LoaderRun:
 
 
 def _in_an_order(
-    batches: Batches, taken: Steps, noise: float, length: _Length, is_windowed: bool
+    batches: LoaderBatches, taken: Steps, noise: float, length: _Length, is_windowed: bool
 ) -> LoaderRun:
     """Batches cut from an order of the records, drawn afresh for every epoch or not."""
     notes = [f"each epoch leaves out {taken.left_out} records"] if taken.left_out else []
@@ -325,7 +325,7 @@ def _check_order(
             raise ArgumentError("shuffle_buffer is for a shuffled loader; give shuffle as well")
 
 
-def _check_sums(batches: Batches, accumulation: int, microbatch: int) -> None:
+def _check_sums(batches: LoaderBatches, accumulation: int, microbatch: int) -> None:
     is_poisson = batches.order == "poisson"
     if is_poisson and accumulation > 1:
         raise UnsupportedError(

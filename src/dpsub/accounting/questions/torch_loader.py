@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from dpsub import checks
-from dpsub.accounting.questions.batches import Batches
+from dpsub.accounting.questions.batches import LoaderBatches
 from dpsub.errors import ArgumentError, UnsupportedError
 
 _OF_OPACUS = ("UniformWithReplacementSampler", "DistributedUniformWithReplacementSampler")
 _NEEDED = ("dataset", "sampler", "batch_sampler", "batch_size", "drop_last")
 
 
-def batches_of(loader: Any, *, poisson: bool = False) -> Batches:
+def batches_of(loader: Any, *, poisson: bool = False) -> LoaderBatches:
     """Return the batches of one epoch of a loader.
 
     Parameters
@@ -50,24 +50,24 @@ def batches_of(loader: Any, *, poisson: bool = False) -> Batches:
     return _of_sampler(loader, poisson)
 
 
-def _of_opacus(loader: Any) -> Batches:
+def _of_opacus(loader: Any) -> LoaderBatches:
     """Return the Poisson samples of Opacus' loader, on one rank or on several: each record is in a
     step at one rate."""
     sampler = loader.batch_sampler
     rate = checks.real("sample_rate", sampler.sample_rate, above=0, at_most=1)
     n = getattr(sampler, "total_size", None) or sampler.num_samples
-    return Batches(n=_count(n), size=1, order="poisson", rate=rate, of_rate=len(sampler))
+    return LoaderBatches(n=_count(n), size=1, order="poisson", rate=rate, of_rate=len(sampler))
 
 
-def _of_sampler(loader: Any, poisson: bool) -> Batches:
+def _of_sampler(loader: Any, poisson: bool) -> LoaderBatches:
     sampler = loader.sampler
     kind = type(sampler).__name__
     found: dict[str, Any] = {"size": loader.batch_size, "drop_last": bool(loader.drop_last)}
     if poisson:
         n = _len(loader.dataset, "dataset")
-        return Batches(n=n, size=loader.batch_size, order="poisson", of_rate=len(loader))
+        return LoaderBatches(n=n, size=loader.batch_size, order="poisson", of_rate=len(loader))
     if kind == "DistributedSampler":
-        return Batches(
+        return LoaderBatches(
             n=_len(sampler.dataset, "dataset"),
             order="shuffle" if sampler.shuffle else "fixed",
             ranks=sampler.num_replicas,
@@ -77,9 +77,9 @@ def _of_sampler(loader: Any, poisson: bool) -> Batches:
     # a subset keeps its records
     n = _len(getattr(sampler, "indices", loader.dataset), "sampler")
     if kind == "SequentialSampler":
-        return Batches(n=n, order="fixed", **found)
+        return LoaderBatches(n=n, order="fixed", **found)
     if kind == "SubsetRandomSampler":
-        return Batches(n=n, order="shuffle", **found)
+        return LoaderBatches(n=n, order="shuffle", **found)
     if kind != "RandomSampler":
         raise UnsupportedError(
             "a loader must draw by a sampler of PyTorch whose records are alike (RandomSampler, "
@@ -91,7 +91,7 @@ def _of_sampler(loader: Any, poisson: bool) -> Batches:
             f"an epoch must draw as many records as there are, {n}, got num_samples = "
             f"{sampler.num_samples}; drop num_samples, and give steps for a run that stops earlier"
         )
-    return Batches(n=n, order="replacement" if sampler.replacement else "shuffle", **found)
+    return LoaderBatches(n=n, order="replacement" if sampler.replacement else "shuffle", **found)
 
 
 def _len(records: Any, name: str) -> int:

@@ -43,7 +43,9 @@ from dpsub.relations import Relation
 from dpsub.sampling.chains import Wor
 from dpsub.sampling.schedules import Shuffle
 
-_REVEALED, _HIDDEN, _UNSEEN = (Theorem(number, "4.3") for number in ("19", "61", "78"))
+_REVEALED, _HIDDEN, _UNSEEN = (Theorem(number, "4.3") for number in ("19", "76", "78"))
+_IN_CERTIFICATES = Theorem("61", "4.3")
+"""The name of both theorems about a hidden step in certificates."""
 _PLAN = "the order of the records is drawn uniformly, again in every epoch, and kept secret"
 _LEAST_OF_ALL_STEPS = 0.5
 """Noise multiplier below which the largest step of an epoch tells as much of a record as all
@@ -104,7 +106,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
             bound, also_bound = HiddenStepEvent.of(hidden), revealed
             certified = (
                 Certified(revealed, _REVEALED),
-                Certified(HiddenStepEvent.certified(hidden, hidden.references), _HIDDEN),
+                Certified(HiddenStepEvent.certified(hidden, hidden.references), _IN_CERTIFICATES),
             )
             proved += ", or the step hidden among those of the other records, whichever is smaller"
         unseen = hidden_step(steps, s, float(distance), in_steps) if in_steps < 1 else None
