@@ -431,11 +431,18 @@ class Composition:
         # the first proof costs little; what it leaves of the work is for the others
         with work.share(1 / 4):
             ends = first.bounds(targets)
+        refused = True
         for proof in others:
             closer = [End(target.ceiling, False) for target in targets]
             with suppress(NumericalError):
                 closer = proof.bounds(targets)
+            refused &= all(
+                end.value == target.ceiling for end, target in zip(closer, targets, strict=True)
+            )
             ends = [_least(*pair) for pair in zip(ends, closer, strict=True)]
+        if refused and not all(end.width_met for end in ends):
+            # the work that the others did not begin
+            ends = [_least(*pair) for pair in zip(ends, first.bounds(targets), strict=True)]
         return ends
 
     def _refined_bounds(self, targets: Sequence[Target], grid: LossGrid) -> list[End]:

@@ -30,6 +30,7 @@ from dpsub.accounting.schemes.allocation.one_step import (
     SumEvent,
     reference_grid,
 )
+from dpsub.accounting.schemes.allocation.opposite_event import OppositeEvent
 from dpsub.accounting.schemes.allocation.several_steps import Block, GivenSumEvent, LargerBlocks
 from dpsub.accounting.schemes.case import Theorem
 from dpsub.accounting.schemes.shuffling.differences import FOR_MOMENTS
@@ -241,6 +242,7 @@ def _lower(
         (place, composition)
         for place, composition in enumerate(proof.composition.attack_choices)
         if all(case.choice(place).neighbours for case in proof.cases)
+        and not _is_unknown(composition)
     ]
     for _, composition in choices:
         kept += [grid.answer for grid in _evaluated(composition.evaluations, "lower", target)]
@@ -264,6 +266,11 @@ def _lower(
             parts = _attained_parts(proof, composition, grid, place)
             return {"direction": _direction(grid.swapped), "parts": parts}, claim
     return None, None
+
+
+def _is_unknown(attack: Composition) -> bool:
+    """Whether the verifier does not know what an attack looks at."""
+    return any(isinstance(event, OppositeEvent) for event, _ in attack.entries)
 
 
 def _evaluated(evaluations: Iterable[Evaluation], side: str, target: Target) -> list[Evaluation]:

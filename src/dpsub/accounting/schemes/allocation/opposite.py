@@ -161,7 +161,9 @@ def _single_above(order: float, f: float, fineness: float, tail: float) -> Upper
     # the width is off by what its ends are
     charge = error[:-1] / width + mass_error[:-1] + TINY
     charge += (2 * (off[1:] + off[:-1]) / width + 8 * _EPS) * mass[:-1]
-    law = _at_ends(x.size, mass[:-1] - up + charge, up + charge, below, float(mass[-1] + mass_error[-1]))
+    law = _at_ends(
+        x.size, mass[:-1] - up + charge, up + charge, below, float(mass[-1] + mass_error[-1])
+    )
     beyond = max(float(excess[-1]), 0.0) + float(error[-1]) + TINY
     return UpperLaw(1, value + off, law, beyond)
 
@@ -268,7 +270,9 @@ def _joined_above(a: UpperLaw, b: UpperLaw, fineness: float, tail: float) -> Upp
     farther = np.maximum(np.append(size[1:], size[-1]), np.append(size[0], size[:-1]))
     off = 2 * _EPS * np.maximum(size, farther)
     beyond = float(excess[-1]) * (1 + 2 * rounding) + 2 * float(off[-1]) * above + TINY
-    return _trimmed(UpperLaw(a.terms + b.terms, edges + off, law, a.beyond + b.beyond + beyond), tail)
+    return _trimmed(
+        UpperLaw(a.terms + b.terms, edges + off, law, a.beyond + b.beyond + beyond), tail
+    )
 
 
 def _trimmed(law: UpperLaw, tail: float) -> UpperLaw:

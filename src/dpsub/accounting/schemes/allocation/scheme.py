@@ -9,11 +9,12 @@ import numpy as np
 
 from dpsub.accounting.engine.pairs import MIN_SCALE, PoissonPair, WorPair
 from dpsub.accounting.engine.pld import Profile
-from dpsub.accounting.engine.privacy_events import Event, PairEvent
+from dpsub.accounting.engine.privacy_events import EnclosedEvent, Event, PairEvent
 from dpsub.accounting.games.static import ANY_N, EpochAttack, Neighbours
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.allocation.occupancy import Occupancy
 from dpsub.accounting.schemes.allocation.one_step import AllocationEvent, replaced_event
+from dpsub.accounting.schemes.allocation.opposite_event import OppositeEvent
 from dpsub.accounting.schemes.allocation.several_steps import SubsetEvent
 from dpsub.accounting.schemes.case import (
     OTHER,
@@ -37,6 +38,7 @@ _PLAN = (
 )
 
 _REVEALED_BLOCKS, _LARGER_BLOCKS = Theorem("27", "4.6"), Theorem("72", "4.6")
+_BY_NO_RECORD, _OPPOSITE = Theorem("substitution", "4.6"), Theorem("79", "4.6")
 
 
 @covers(RandomAllocation)
@@ -75,7 +77,7 @@ def random_allocation(release: Release, relation: Relation) -> Case:
 
 def _theorem(event: Event, k: int, relation: Relation) -> Theorem:
     if relation is Relation.SUBSTITUTE:
-        return Theorem("substitution", "4.6")
+        return _OPPOSITE if isinstance(event, EnclosedEvent) else _BY_NO_RECORD
     if isinstance(event, SubsetEvent) and event.in_larger_blocks.applies:
         return _LARGER_BLOCKS
     return Theorem("25", "4.6") if k == 1 else _REVEALED_BLOCKS
@@ -83,7 +85,9 @@ def _theorem(event: Event, k: int, relation: Relation) -> Theorem:
 
 def _certified(event: Event) -> tuple[Certified, ...]:
     """Return the proofs for k of t steps, each with its own theorem; the second one where it
-    applies."""
+    applies. Of a record replaced in one step the verifier knows the proof by no record."""
+    if isinstance(event, EnclosedEvent):
+        return (Certified(event.upper_choices[0], _BY_NO_RECORD),)
     if not isinstance(event, SubsetEvent):
         return ()
     theorems = _REVEALED_BLOCKS, _LARGER_BLOCKS
@@ -135,7 +139,13 @@ def _replaced(t: int, k: int, s: float) -> tuple[Event, str, str]:
         "a record +C among zero records replaced by 0, both directions, or by -C, "
         "using a sum of functions of the steps"
     )
-    return replaced_event(t, k, s), proved, attained
+    event, opposite = replaced_event(t, k, s), OppositeEvent(t, s)
+    if k > 1 or not opposite.applies:
+        return event, proved, attained
+    # Theorem 79: the worst case, next to a proof that costs less
+    proved = f"a record +C among zero records replaced by -C; or {proved}"
+    attacks = (*event.attack_choices, opposite)
+    return EnclosedEvent(opposite, attacks, event), proved, f"{attained}, or all steps"
 
 
 def _choices(event: Event, k: int, relation: Relation) -> tuple[AttackChoice, ...]:
@@ -149,7 +159,14 @@ def _choices(event: Event, k: int, relation: Relation) -> tuple[AttackChoice, ..
         return (AttackChoice(neighbours, statistic),)
     # the fast bounds of a zeroed-out record come first
     put_to_0 = AttackChoice(Neighbours(1.0, 0.0, 0.0), statistic)
-    return put_to_0, AttackChoice(neighbours, "step functions")
+    by_functions = AttackChoice(neighbours, "step functions")
+    if not isinstance(event, EnclosedEvent):
+        return put_to_0, by_functions
+    return (
+        put_to_0,
+        *[by_functions] * (len(event.attacks) - 2),
+        AttackChoice(neighbours, "all steps"),
+    )
 
 
 def _attack_of_group(t: int, k: int, s: float, relation: Relation, group: int) -> GroupAttack:

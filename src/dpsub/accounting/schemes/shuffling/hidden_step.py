@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpsub.accounting.engine import work
+from dpsub.accounting.engine.chords import chords, convex, falling
 from dpsub.accounting.engine.pld import MAX_LOSS, Profile
 from dpsub.accounting.engine.privacy_events import DominatedEvent
 from dpsub.accounting.engine.profiles import gaussian_profile
@@ -232,10 +233,10 @@ class HiddenStep:
         best = self.revealed(x)
         for bounds in (self._direct, self._weighed):
             if len(bounds) > 1:
-                best = np.minimum(best, _falling(x, *_points(bounds)))
+                best = np.minimum(best, falling(x, *_points(bounds)))
         if self._is_coarse:
             for by_reference in self._referenced.values():
-                best = np.minimum(best, _falling(x, self._nodes, by_reference))
+                best = np.minimum(best, falling(x, self._nodes, by_reference))
         return best
 
     @property
@@ -330,7 +331,7 @@ class HiddenStep:
         every.sort(key=lambda bound: (bound.log_order, -bound.value))
         points = [*{bound.log_order: bound for bound in every}.values()]
         nodes, values = _points(points)
-        kept = [points[place] for place in _convex(np.expm1(nodes), values)]
+        kept = [points[place] for place in convex(np.expm1(nodes), values)]
         return CertifiedBounds(
             [bound for bound in kept if isinstance(bound, DirectBound)],
             [bound for bound in kept if isinstance(bound, OrderBound) and bound.value < 1],
@@ -360,8 +361,8 @@ class HiddenStep:
         for nodes, values in bounds:
             # the verifier knows of chords alone, not that bounds may be taken to fall
             least, inside = nodes[int(np.argmin(values))], x <= nodes[-1]
-            chords = np.where(x <= least, _falling(x, nodes, values), _chords(x, nodes, values))
-            alone[inside] = np.minimum(alone, chords)[inside]
+            by_chords = np.where(x <= least, falling(x, nodes, values), chords(x, nodes, values))
+            alone[inside] = np.minimum(alone, by_chords)[inside]
         bound: np.ndarray = np.maximum(alone, self.profile(x))
         return bound
 
@@ -398,7 +399,7 @@ class HiddenStep:
     def _is_beaten(self, bound: DirectBound) -> bool:
         """Whether weights give less, as they then do at larger orders: there what a step tells
         counts more."""
-        (weighed,) = _falling(np.array([bound.log_order]), *_points(self._weighed))
+        (weighed,) = falling(np.array([bound.log_order]), *_points(self._weighed))
         return self.in_steps == 1 and bound.value > weighed
 
     @property
@@ -465,39 +466,6 @@ def _points(bounds: Sequence[DirectBound | OrderBound]) -> tuple[np.ndarray, np.
     """Return log orders and bounds there."""
     nodes, values = np.array([(bound.log_order, bound.value) for bound in bounds]).T
     return nodes, values
-
-
-def _falling(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return chords between some bounds of H_a at nodes, and beyond the last one that bound, as H_a
-    falls with a."""
-    kept = _convex(np.expm1(nodes), values)
-    chords = _chords(x, nodes[kept], values[kept]) if len(kept) > 1 else values[kept]
-    return np.where(x <= nodes[kept[-1]], chords, values[kept[-1]])
-
-
-def _convex(a: np.ndarray, values: np.ndarray) -> list[int]:
-    """Return places of bounds, up to the least one, without those above the chord of their
-    neighbours: chords of any choice are bounds."""
-    kept: list[int] = []
-    for i in range(int(np.argmin(values)) + 1):
-        while len(kept) > 1:
-            left, middle = kept[-2:]
-            share = (a[middle] - a[left]) / (a[i] - a[left])
-            if values[middle] < values[left] * (1 - share) + values[i] * share:
-                break
-            kept.pop()
-        kept.append(i)
-    return kept
-
-
-def _chords(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return upper bounds of H_a at x = ln a: H_a is convex in a, so that chords of upper bounds
-    are upper bounds."""
-    left = np.clip(np.searchsorted(nodes, x, side="right") - 1, 0, nodes.size - 2)
-    share = np.expm1(x - nodes[left]) / np.expm1(nodes[left + 1] - nodes[left])
-    share = np.clip(share, 0.0, 1.0)
-    chord: np.ndarray = (values[left] * (1 - share) + values[left + 1] * share) * _ROUNDING
-    return chord
 
 
 @dataclass(frozen=True)

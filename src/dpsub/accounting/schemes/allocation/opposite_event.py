@@ -1,0 +1,205 @@
+"""One epoch of random allocation to 1 of t steps where a record is replaced, by the record at C
+against -C among zero records (docs/proofs/allocation.md, Theorem 79): the profile from above at
+some orders and chords between them, and the events that tell most at some orders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.chords import falling
+from dpsub.accounting.engine.lower_law import exchange_law
+from dpsub.accounting.engine.outputs import EpochOutputs
+from dpsub.accounting.engine.pld import PrivacyLossDistribution, symmetric_pld
+from dpsub.accounting.engine.privacy_events import Event, order_grid
+from dpsub.accounting.schemes.allocation.one_step import AllocationEvent
+from dpsub.accounting.schemes.allocation.opposite import Attained, attained, upper_mean
+from dpsub.noise import GaussianProfile
+
+_EPS = float(np.finfo(float).eps)
+# deviations of noise 1 in a cell, the finest first; the widest ones tell what work others are
+_FINENESSES = (0.035, 0.05, 0.07, 0.1)
+_WIDEST = 0.2  # times the noise: wider cells tell too little of the rarest losses
+# orders: by how much the log odds of the bound fall from one to the next, in cells, and more where
+# it is rare, and by how much steps between them grow
+_FALL, _RARE, _RARE_FALLS, _GROWTH = 8.0, 1e-9, 2.5, 1.4
+_LAST_ORDER = 300.0  # log order, far beyond which exponentials overflow
+_UNSEEN = 1e-6  # of a bound: what may be cut off
+# number of orders, about: some, and others that grow with fineness; and how far laws of the sums
+# have points, in deviations
+_FEW_ORDERS, _MORE_ORDERS, _REACH = 18, 2.8, 20.0
+_SHARE = 0.6  # of the work that is left, for one end
+_NOT_SEEN_BY_ATTACKS = 1e4  # tails below which no event is looked for
+_ROUNDING = 1 + 1e-9
+
+
+class Valued(NamedTuple):
+    """A bound at a log order, or the event that it is attained by."""
+
+    log_order: float
+    value: float
+    event: Attained
+
+
+class Orders:
+    """Bounds at ever larger orders, from 1 on, as far down as they are asked for.
+
+    Parameters
+    ----------
+    bound : callable
+        Function (log order, what may be cut off) -> the bound there.
+    fall : float
+        By how much the log odds of the bound fall from one order to the next, about.
+    """
+
+    def __init__(self, bound: Callable[[float, float], Valued], fall: float) -> None:
+        self._bound, self._fall = bound, fall
+        self._found: list[Valued] = []
+        self._step, self._ended = 0.0, False
+
+    def down_to(self, least: float) -> list[Valued]:
+        """Bounds up to the first one that is no more than this, or that does not fall."""
+        while not self._ended and (not self._found or self._found[-1].value > least):
+            self._extend()
+        wanted = next((i for i, each in enumerate(self._found) if each.value <= least), None)
+        return self._found if wanted is None else self._found[: wanted + 1]
+
+    def _extend(self) -> None:
+        if not self._found:
+            self._found.append(self._bound(0.0, _UNSEEN))
+            # about a fifth of a deviation of the loss
+            self._step = self._found[0].value / 2
+            return
+        last = self._found[-1]
+        x = last.log_order + self._step
+        found = self._bound(x, _UNSEEN * last.value)
+        if x > _LAST_ORDER or not 0 < found.value < last.value:
+            self._ended = True
+            return
+        self._found.append(found)
+        wanted = self._fall * (1.0 if found.value > _RARE else _RARE_FALLS)
+        # near 1 what is left counts
+        left = (1 - found.value) / max(1 - last.value, _EPS)
+        fell = math.log(last.value / found.value) + math.log(max(left, 1.0))
+        self._step *= min(max(wanted / max(fell, 1e-9), 1 / 4), _GROWTH)
+
+
+class Opposite:
+    """The record at C against -C, in 1 of t steps with a noise multiplier."""
+
+    def __init__(self, t: int, deviation: float, fineness: float) -> None:
+        self.t, self.f, self._fineness = t, 1 / deviation, fineness
+        self._bounds = Orders(self._upper, _FALL * fineness)
+        self._events = Orders(self._attained, _FALL * fineness)
+
+    def _upper(self, log_order: float, unseen: float) -> Valued:
+        value = upper_mean(math.exp(log_order), self.f, self.t, self._fineness, unseen / self.t)
+        return Valued(log_order, value, Attained(1.0, 0.0))
+
+    def _attained(self, log_order: float, unseen: float) -> Valued:
+        order = math.exp(log_order)
+        event = attained(order, self.f, self.t, self._fineness, unseen / self.t)
+        return Valued(log_order, event.ahead - order * event.behind, event)
+
+    def profile(self, log_order: np.ndarray, tail: float) -> np.ndarray:
+        """Upper bounds at ln a >= 0, increasing, down to a tail."""
+        x = np.asarray(log_order, dtype=float)
+        found = self._bounds.down_to(tail)
+        nodes, values = (np.array(each) for each in zip(*(each[:2] for each in found), strict=True))
+        # with the record's step revealed
+        revealed = GaussianProfile(2 * self.f).delta(x) * _ROUNDING
+        return np.minimum(np.minimum(falling(x, nodes, values), revealed), 1.0)
+
+    def trade_off(self, tail: float) -> np.ndarray:
+        """Probabilities of nested events, with the record at -C from above and at C from below,
+        shape (2, n), from (0, 0) to (1, 1): a concave curve, the same for both directions."""
+        events = [each.event for each in self._events.down_to(tail)]
+        behind, ahead = np.array([(each.behind, each.ahead) for each in events]).T
+        # z -> -z takes each event to one with the probabilities of the other data set
+        curve = np.array(
+            [
+                [0.0, *behind, *(1 - ahead + 2 * _EPS), 1.0],
+                [0.0, *ahead, *(1 - behind - 2 * _EPS), 1.0],
+            ]
+        )
+        curve = np.clip(curve[:, np.lexsort((-curve[1], curve[0]))], 0.0, 1.0)
+        kept: list[int] = []
+        for place, (x, y) in enumerate(curve.T):
+            # a coin decides between neighbours: points below a chord are not needed
+            while len(kept) > 1:
+                (x0, y0), (x1, y1) = curve[:, kept[-2]], curve[:, kept[-1]]
+                if (y1 - y0) * (x - x0) > (y - y0) * (x1 - x0):
+                    break
+                kept.pop()
+            if not kept or y > curve[1, kept[-1]]:
+                kept.append(place)
+        return np.asarray(curve[:, kept])
+
+
+def _fine_enough(deviation: float) -> tuple[float, ...]:
+    return tuple(each for each in _FINENESSES if each <= _WIDEST * deviation)
+
+
+@work.remembered(64)  # of questions that are equal: a search asks again and again
+def opposite(t: int, deviation: float, upper: bool) -> Opposite:
+    """Return the data sets with the finest cells that the work which is left affords for one
+    end."""
+    finenesses = _fine_enough(deviation)
+    coarsest = finenesses[-1]
+    joins = t.bit_length() + t.bit_count()
+    first = 2 * work.TERM * joins * (_REACH / coarsest) ** 2
+    work.ensure(first * (_FEW_ORDERS + _MORE_ORDERS / coarsest), "the sums of an epoch")
+    before = work.spent()
+    (upper_mean if upper else attained)(1.0, 1 / deviation, t, coarsest, _UNSEEN / t)
+    of_one = work.spent() - before
+    for fineness in finenesses:
+        orders = _FEW_ORDERS + _MORE_ORDERS / fineness
+        needed = of_one * (coarsest / fineness) ** 2 * orders
+        if work.affords(needed / _SHARE):
+            return Opposite(t, deviation, fineness)
+    # nothing is begun that is not finished
+    raise work.OutOfWorkError("the budget does not suffice for the sums of an epoch; raise effort")
+
+
+@dataclass(frozen=True)
+class OppositeEvent(Event):
+    """One epoch of 1 of t steps where the record at C is replaced by -C among zero records."""
+
+    t: int
+    deviation: float
+
+    @property
+    def applies(self) -> bool:
+        """Whether there are several steps, and cells tell enough of them."""
+        return self.t > 1 and bool(_fine_enough(self.deviation))
+
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        records = opposite(self.t, self.deviation, True)
+
+        def profile(log_order: np.ndarray) -> np.ndarray:
+            return records.profile(log_order, tail)
+
+        return symmetric_pld(profile, step, order_grid(profile, step, tail))
+
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        records = opposite(self.t, self.deviation, False)
+        curve = records.trade_off(tail * _NOT_SEEN_BY_ATTACKS)
+        behind, ahead = np.diff(curve)
+        # differences are off by half a spacing of doubles
+        return exchange_law(ahead * (1 - _EPS), behind * (1 + _EPS), step, 4 * _EPS)
+
+    @property
+    def outputs(self) -> EpochOutputs:
+        return EpochOutputs(self.t, 1, 1.0, -1.0, self.deviation)
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    def spread(self) -> float:
+        return AllocationEvent(self.t, self.deviation).spread()
