@@ -33,7 +33,6 @@ _ROWS = 8  # of a table of pairs that are summed together
 # of a table of pairs of one law with itself, each pair is counted once, twice off the diagonal
 _TRIANGLE = 2 * np.triu(np.ones((_ROWS, _ROWS))) - np.eye(_ROWS)
 _BEND = 9.0  # cells over which widths grow as a hyperbolic cosine; beyond, as the places do
-_MOST_VALUE = 1e250  # beyond it products of values and masses may overflow
 
 
 class _Weighed(Protocol):
@@ -101,7 +100,7 @@ def upper_mean(order: float, f: float, t: int, fineness: float, tail: float) -> 
         sums = np.maximum(np.add.outer(a.value[rows], b.value), 0.0)
         total += float(a.mass[rows] @ (sums @ b.mass))
     rounding = _EPS * (a.value.size + b.value.size + 64)
-    return (total * (1 + rounding) + a.beyond + b.beyond) / t
+    return (total * (1 + rounding) + TINY + a.beyond + b.beyond) / t
 
 
 def attained(order: float, f: float, t: int, fineness: float, tail: float) -> Attained:

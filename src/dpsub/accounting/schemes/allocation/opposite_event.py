@@ -23,7 +23,7 @@ from dpsub.noise import GaussianProfile
 
 _EPS = float(np.finfo(float).eps)
 # deviations of noise 1 in a cell, the finest first; the widest ones tell what work others are
-_FINENESSES = (0.035, 0.05, 0.07, 0.1)
+_FINENESSES = (0.035, 0.05, 0.07, 0.1, 0.14)
 _WIDEST = 0.2  # times the noise: wider cells tell too little of the rarest losses
 # orders: by how much the log odds of the bound fall from one to the next, in cells, and more where
 # it is rare, and by how much steps between them grow
@@ -33,7 +33,7 @@ _UNSEEN = 1e-6  # of a bound: what may be cut off
 # number of orders, about: some, and others that grow with fineness; and how far laws of the sums
 # have points, in deviations
 _FEW_ORDERS, _MORE_ORDERS, _REACH = 18, 2.8, 20.0
-_SHARE = 0.6  # of the work that is left, for one end
+_SHARE = 0.8  # of the work that is left, for one end
 _NOT_SEEN_BY_ATTACKS = 1e4  # tails below which no event is looked for
 _ROUNDING = 1 + 1e-9
 
@@ -98,13 +98,14 @@ class Opposite:
         self._events = Orders(self._attained, _FALL * fineness)
 
     def _upper(self, log_order: float, unseen: float) -> Valued:
-        value = upper_mean(math.exp(log_order), self.f, self.t, self._fineness, unseen / self.t)
-        return Valued(log_order, value, Attained(1.0, 0.0))
+        order = math.exp(log_order)
+        value = upper_mean(order, self.f, self.t, self._fineness, unseen / self.t)
+        return Valued(math.log(order), value, Attained(1.0, 0.0))
 
     def _attained(self, log_order: float, unseen: float) -> Valued:
         order = math.exp(log_order)
         event = attained(order, self.f, self.t, self._fineness, unseen / self.t)
-        return Valued(log_order, event.ahead - order * event.behind, event)
+        return Valued(math.log(order), event.ahead - order * event.behind, event)
 
     def profile(self, log_order: np.ndarray, tail: float) -> np.ndarray:
         """Upper bounds at ln a >= 0, increasing, down to a tail."""
