@@ -35,12 +35,6 @@ QUESTIONS: tuple[tuple[str, Any, int | None, dict[str, Any]], ...] = (
         {"noise_multiplier": 4.0, "steps": 10},
     ),
     (
-        "one of t steps, a record replaced",
-        dpsub.RandomAllocation(100),
-        None,
-        {"noise_multiplier": 1.0, "epochs": 1, "adjacency": "substitute"},
-    ),
-    (
         "several of t steps, a record replaced",
         dpsub.RandomAllocation(100, 3),
         None,

@@ -82,7 +82,22 @@ MARKS = {
     # some seconds
     "C2": pytest.mark.thorough,
     **dict.fromkeys(
-        ("C1", "C9", "C10", "C11", "C12", "C14", "C16", "C17", "C18", "C19", "C20", "C21", "C23"),
+        (
+            "C1",
+            "C9",
+            "C10",
+            "C11",
+            "C12",
+            "C14",
+            "C16",
+            "C17",
+            "C18",
+            "C19",
+            "C20",
+            "C21",
+            "C23",
+            "C24",
+        ),
         pytest.mark.slow,
     ),
 }
