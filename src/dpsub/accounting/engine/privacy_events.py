@@ -37,7 +37,7 @@ from dpsub.accounting.engine.pld import (
     symmetric_pld,
     two_sided_pld,
 )
-from dpsub.accounting.engine.statistic import Cells
+from dpsub.accounting.engine.statistic import OutputCells
 
 ProfileMaker = Callable[[float], tuple[Profile, Profile | None]]
 """Function tail -> (H_a(P || Q), H_a(Q || P)) for a >= 1; None for the second where it equals the
@@ -284,7 +284,7 @@ class StatisticEvent(AttackEvent):
 
     many: ClassVar[int] = 200
 
-    statistic: Cells
+    statistic: OutputCells
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return self.statistic.lower_pld(step, tail=tail, swapped=swapped)

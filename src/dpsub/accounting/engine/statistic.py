@@ -34,7 +34,7 @@ _TABLE = 4096
 _PIECE = 2**16
 
 
-class Cells(ABC):
+class OutputCells(ABC):
     """Cells of the outputs whose masses under P and Q are known: which one holds the output is a
     processing of it (F2), so that its loss is a lower bound."""
 
@@ -103,7 +103,7 @@ class Cells(ABC):
         return exchange_law(first, second, step, slack, heaviest_loss(first, second, step))
 
 
-class Statistic(Cells):
+class Statistic(OutputCells):
     """A number computed from the output, whose law under P and Q is known. The loss need not be
     monotone in it (docs/proofs/numerics.md, "Laws of one number")."""
 

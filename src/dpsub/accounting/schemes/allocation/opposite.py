@@ -186,7 +186,8 @@ def _single_cells(order: float, f: float, fineness: float, tail: float) -> SeenC
     masses = [[part[1:-1] for part in normal_masses(x, mean)] for mean in (0.0, f, -f)]
     kept = np.min([values for values, _ in masses], axis=0) > _KEPT
     error = max(float(np.max(errors[kept] / values[kept])) for values, errors in masses)
-    return SeenCells(1, order, *(values[kept] for values, _ in masses), 2 * error)
+    mass, ahead, behind = (values[kept] for values, _ in masses)
+    return SeenCells(1, order, mass, ahead, behind, 2 * error)
 
 
 def _places(a: _Weighed, b: _Weighed, fineness: float) -> np.ndarray:
@@ -221,7 +222,7 @@ class _Pairs(NamedTuple):
 
     rows: slice
     columns: slice
-    count: np.ndarray
+    times: np.ndarray
     sums: np.ndarray
     cells: np.ndarray
 
@@ -253,7 +254,7 @@ def _joined_above(a: UpperLaw, b: UpperLaw, fineness: float, tail: float) -> Upp
     floor = np.append(edges[0], edges)
     mass, excess = np.zeros(floor.size), np.zeros(floor.size)
     for pairs in _pairs(a, b, edges):
-        weights = np.multiply.outer(a.mass[pairs.rows], b.mass[pairs.columns]) * pairs.count
+        weights = np.multiply.outer(a.mass[pairs.rows], b.mass[pairs.columns]) * pairs.times
         mass += np.bincount(pairs.cells, weights.ravel(), minlength=floor.size)
         # above the lower ends of cells: what stays of a cell keeps its digits
         weights = weights.ravel() * (pairs.sums.ravel() - floor[pairs.cells])

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.cell_masses import MassBounds, mixture_masses
-from dpsub.accounting.engine.statistic import Cells
+from dpsub.accounting.engine.statistic import OutputCells
 from dpsub.accounting.schemes.truncated.cut_samples import PROBABILITY_ERROR, CutSample, below
 from dpsub.relations import Relation
 from dpsub.sampling.laws import log_binomial
@@ -31,7 +31,7 @@ _LOG_ORDER, _SELDOM = 0.5, 1e-9
 
 
 @dataclass(frozen=True)
-class ToldSizes(Cells):
+class ToldSizes(OutputCells):
     """Rectangles of the plane of g and v, where v g = -`against`: v in D, and in D' -v, 0, or no
     record in its place. The sum of B others is the origin."""
 
