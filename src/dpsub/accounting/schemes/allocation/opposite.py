@@ -32,6 +32,8 @@ _KEPT = 1e-290  # smaller masses have lost their digits
 _ROWS = 8  # of a table of pairs that are summed together
 # of a table of pairs of one law with itself, each pair is counted once, twice off the diagonal
 _TRIANGLE = 2 * np.triu(np.ones((_ROWS, _ROWS))) - np.eye(_ROWS)
+# how skewed a law is whose points lie about 0, too, and how far towards it, in its deviations
+_SKEWED, _RAREST = math.log(4), 5.0
 _BEND = 9.0  # cells over which widths grow as a hyperbolic cosine; beyond, as the places do
 
 
@@ -192,8 +194,8 @@ def _single_cells(order: float, f: float, fineness: float, tail: float) -> SeenC
 
 def _places(a: _Weighed, b: _Weighed, fineness: float) -> np.ndarray:
     """Return points for a sum: close together where it usually is, ever further apart beyond."""
-    (centre, width), (middle, other) = _usual(a), _usual(b)
-    centre, width = centre + middle, math.hypot(width, other)
+    usual, others = _usual(a), _usual(b)
+    centre, width = usual.centre + others.centre, math.hypot(usual.width, others.width)
     bend = 3 * width * math.sinh(_BEND / 3)
 
     def number(distance: float) -> float:
@@ -205,15 +207,33 @@ def _places(a: _Weighed, b: _Weighed, fineness: float) -> np.ndarray:
     last = number(float(a.value[-1] + b.value[-1]) - centre)
     u = np.linspace(first, last, math.ceil((last - first) / fineness) + 2)
     inside = np.clip(u, -_BEND, _BEND)
-    return np.unique(centre + 3 * width * np.sinh(inside / 3) * np.exp(np.abs(u - inside)))
+    places = centre + 3 * width * np.sinh(inside / 3) * np.exp(np.abs(u - inside))
+    scale = max(usual.scale, others.scale)
+    if scale > _SKEWED:
+        # log-normal values: what is rare there is a sum of small ones
+        small = np.exp(-scale * fineness * np.arange(math.ceil(_RAREST / fineness)))
+        small *= abs(centre) + width
+        small = small[small < min(-places[0], places[-1])]
+        places = np.concatenate([places, small, -small])
+    return np.unique(places)
 
 
-def _usual(law: _Weighed) -> tuple[float, float]:
-    """Return the median, and the distance to the nearer quantile a normal deviation from it."""
+class _Usual(NamedTuple):
+    """Median of a law, the distance to the nearer quantile a normal deviation from it, and how many
+    times e the distance to the other one is as large, roughly a deviation of the logarithm."""
+
+    centre: float
+    width: float
+    scale: float
+
+
+def _usual(law: _Weighed) -> _Usual:
     total = np.cumsum(law.mass)
     ends = np.searchsorted(total, np.array([0.1587, 0.5, 0.8413]) * total[-1])
     left, middle, right = (float(each) for each in law.value[ends])
-    return middle, max(min(middle - left, right - middle), 1e-3 * (right - left), 1e-200)
+    nearer, farther = sorted([middle - left, right - middle])
+    width = max(nearer, 1e-3 * farther, 1e-200)
+    return _Usual(middle, width, math.log(max(farther / width, 1.0)))
 
 
 class _Pairs(NamedTuple):

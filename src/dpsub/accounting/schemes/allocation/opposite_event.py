@@ -22,18 +22,17 @@ from dpsub.accounting.schemes.allocation.opposite import Attained, attained, upp
 from dpsub.noise import GaussianProfile
 
 _EPS = float(np.finfo(float).eps)
-# deviations of noise 1 in a cell, the finest first; the widest ones tell what work others are
-_FINENESSES = (0.035, 0.05, 0.07, 0.1, 0.14)
+# deviations of noise 1 in a cell, the widest first: as many times the step of the grid of losses,
+# over their deviation
+_FINENESSES, _CELLS = (0.14, 0.1, 0.07, 0.05, 0.035, 0.025), 1.12
 _WIDEST = 0.2  # times the noise: wider cells tell too little of the rarest losses
 # orders: by how much the log odds of the bound fall from one to the next, in cells, and more where
 # it is rare, and by how much steps between them grow
 _FALL, _RARE, _RARE_FALLS, _GROWTH = 8.0, 1e-9, 2.5, 1.4
+_SMALL, _LEAST_SHARE = 5.0, 0.3  # e^-5: a bound so small; and the share of the fall at large ones
 _LAST_ORDER = 300.0  # log order, far beyond which exponentials overflow
 _UNSEEN = 1e-6  # of a bound: what may be cut off
-# number of orders, about: some, and others that grow with fineness; and how far laws of the sums
-# have points, in deviations
-_FEW_ORDERS, _MORE_ORDERS, _REACH = 18, 2.8, 20.0
-_SHARE = 0.8  # of the work that is left, for one end
+_FEW_ORDERS, _MORE_ORDERS = 18, 3.4  # some, and others that grow with fineness, about
 _NOT_SEEN_BY_ATTACKS = 1e4  # tails below which no event is looked for
 _ROUNDING = 1 + 1e-9
 
@@ -60,7 +59,7 @@ class Orders:
     def __init__(self, bound: Callable[[float, float], Valued], fall: float) -> None:
         self._bound, self._fall = bound, fall
         self._found: list[Valued] = []
-        self._step, self._ended = 0.0, False
+        self._step, self._cost, self._ended = 0.0, 0.0, False
 
     def down_to(self, least: float) -> list[Valued]:
         """Bounds up to the first one that is no more than this, or that does not fall."""
@@ -71,10 +70,16 @@ class Orders:
 
     def _extend(self) -> None:
         if not self._found:
+            before = work.spent()
             self._found.append(self._bound(0.0, _UNSEEN))
+            self._cost = work.spent() - before
             # about a fifth of a deviation of the loss
             self._step = self._found[0].value / 2
             return
+        if len(self._found) == 1:
+            # nothing is begun that is not finished
+            orders = _FEW_ORDERS + _MORE_ORDERS * _FALL / self._fall
+            work.ensure(orders * self._cost, "the sums of an epoch")
         last = self._found[-1]
         x = last.log_order + self._step
         found = self._bound(x, _UNSEEN * last.value)
@@ -82,7 +87,9 @@ class Orders:
             self._ended = True
             return
         self._found.append(found)
-        wanted = self._fall * (1.0 if found.value > _RARE else _RARE_FALLS)
+        # chords tell where bounds are large, cells where they are small
+        share = min(max(-math.log(found.value) / _SMALL, _LEAST_SHARE), 1.0)
+        wanted = self._fall * (share if found.value > _RARE else _RARE_FALLS)
         # near 1 what is left counts
         left = (1 - found.value) / max(1 - last.value, _EPS)
         fell = math.log(last.value / found.value) + math.log(max(left, 1.0))
@@ -147,24 +154,9 @@ def _fine_enough(deviation: float) -> tuple[float, ...]:
 
 
 @work.remembered(64)  # of questions that are equal: a search asks again and again
-def opposite(t: int, deviation: float, upper: bool) -> Opposite:
-    """Return the data sets with the finest cells that the work which is left affords for one
-    end."""
-    finenesses = _fine_enough(deviation)
-    coarsest = finenesses[-1]
-    joins = t.bit_length() + t.bit_count()
-    first = 2 * work.TERM * joins * (_REACH / coarsest) ** 2
-    work.ensure(first * (_FEW_ORDERS + _MORE_ORDERS / coarsest), "the sums of an epoch")
-    before = work.spent()
-    (upper_mean if upper else attained)(1.0, 1 / deviation, t, coarsest, _UNSEEN / t)
-    of_one = work.spent() - before
-    for fineness in finenesses:
-        orders = _FEW_ORDERS + _MORE_ORDERS / fineness
-        needed = of_one * (coarsest / fineness) ** 2 * orders
-        if work.affords(needed / _SHARE):
-            return Opposite(t, deviation, fineness)
-    # nothing is begun that is not finished
-    raise work.OutOfWorkError("the budget does not suffice for the sums of an epoch; raise effort")
+def opposite(t: int, deviation: float, fineness: float) -> Opposite:
+    """Return the data sets with cells of about so many deviations."""
+    return Opposite(t, deviation, fineness)
 
 
 @dataclass(frozen=True)
@@ -180,7 +172,7 @@ class OppositeEvent(Event):
         return self.t > 1 and bool(_fine_enough(self.deviation))
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        records = opposite(self.t, self.deviation, True)
+        records = self._records(step)
 
         def profile(log_order: np.ndarray) -> np.ndarray:
             return records.profile(log_order, tail)
@@ -188,11 +180,16 @@ class OppositeEvent(Event):
         return symmetric_pld(profile, step, order_grid(profile, step, tail))
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        records = opposite(self.t, self.deviation, False)
+        records = self._records(step)
         curve = records.trade_off(tail * _NOT_SEEN_BY_ATTACKS)
         behind, ahead = np.diff(curve)
         # differences are off by half a spacing of doubles
         return exchange_law(ahead * (1 - _EPS), behind * (1 + _EPS), step, 4 * _EPS)
+
+    def _records(self, step: float) -> Opposite:
+        wanted, allowed = _CELLS * step / self.spread(), _fine_enough(self.deviation)
+        fineness = next((each for each in allowed if each <= wanted), allowed[-1])
+        return opposite(self.t, self.deviation, fineness)
 
     @property
     def outputs(self) -> EpochOutputs:
