@@ -167,7 +167,7 @@ def test_ends_are_closer_than_by_way_of_no_record() -> None:
     assert earlier < attack < bound < 1.01 * attack < 0.85 * before
     # two epochs, and no steps of which cells would tell too little
     assert bound < Composition([(direct, 2)]).attack(target).value
-    assert not OppositeEvent(16, 0.15).applies and not OppositeEvent(1, 1.0).applies
+    assert not OppositeEvent(16, 0.1).applies and not OppositeEvent(1, 1.0).applies
 
 
 def usual_part(places: np.ndarray) -> np.ndarray:
