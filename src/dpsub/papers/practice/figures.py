@@ -110,7 +110,7 @@ class ShufflingFigure(Artefact):
     caption = (
         "ε against the noise multiplier for records in batches of m. The band belongs to shuffled "
         "batches: it runs from a lower bound (an attack on explicit data sets) to an upper bound "
-        "(a proof, dashed, which uses amplification by shuffling only where the noise is large). "
+        "(a proof, dashed, which uses amplification by shuffling where the noise is not small). "
         "The line with marks is Poisson sampling with as many steps, the same expected batch size "
         "and the same adjacency. Where it lies below the band, Poisson's ε is refuted for shuffled "
         "batches."
@@ -220,10 +220,10 @@ def _room(part: pd.DataFrame) -> float:
 def _name_curves(axes: Axes, part: pd.DataFrame) -> None:
     """Write the name of each curve of a panel next to it."""
     ordered, late = part.sort_values("noise_multiplier"), _late(part)
-    early = ordered.iloc[len(ordered) // 5]
+    early, middle = ordered.iloc[len(ordered) // 5], ordered.iloc[len(ordered) // 2]
     between = (late["epsilon_lower"] * late["epsilon_upper"]) ** 0.5
     for text, setting, height, offset, place, color in (
-        ("shuffled, proved", late, late["epsilon_upper"], (0, 5), "center", "#882255"),
+        ("shuffled, proved", middle, middle["epsilon_upper"], (3, 5), "left", "#882255"),
         ("open", late, between, (0, -3), "center", "#882255"),
         ("attack", late, late["epsilon_lower"], (-5, -6), "right", "#882255"),
         ("Poisson", early, early["epsilon_poisson"], (5, 3), "left", "#8A5F00"),
