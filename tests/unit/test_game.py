@@ -471,8 +471,11 @@ class TestAnswers:
 
     def test_what_has_no_game_keeps_its_first_bound(self) -> None:
         chain = Multistage.of_text("wr:20,wr:10,wr:5")
-        quick = dpsub.account(chain, 100, noise_multiplier=4.0, steps=100, delta=1e-5)
-        answer = dpsub.account(chain, 100, delta=1e-5, **self.asked)
+        asked = {**self.asked, "adjacency": "substitute"}
+        quick = dpsub.account(
+            chain, 100, noise_multiplier=4.0, steps=100, delta=1e-5, adjacency="substitute"
+        )
+        answer = dpsub.account(chain, 100, delta=1e-5, **asked)
         assert answer.upper == quick.upper
         assert answer.width_reason.startswith("theory")
 

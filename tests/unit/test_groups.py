@@ -260,7 +260,7 @@ def test_each_line_of_the_table_has_its_kind_and_its_theorem(line: tuple) -> Non
 
 
 def test_shuffled_epochs_of_groups_are_refused_where_sizes_change() -> None:
-    with pytest.raises(UnsupportedError, match="add_remove"):
+    with pytest.raises(UnsupportedError, match="several records that are added"):
         dpsub.account(
             dpsub.Shuffle(M),
             N,

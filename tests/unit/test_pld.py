@@ -187,6 +187,8 @@ HARD: list[tuple[Sampler, int | None, float, int, dict[str, Any], Ends]] = [
 def test_hard_questions(
     sampler: Sampler, n: int | None, noise: float, steps: int, asked: dict[str, Any], expected: Ends
 ) -> None:
+    if not isinstance(sampler, Poisson):
+        asked = {"adjacency": "substitute", **asked}
     answer = dpsub.account(sampler, n, noise_multiplier=noise, steps=steps, **asked)
     assert answer.lower <= answer.upper and expected(answer.lower, answer.upper)
     if noise < 0.1 and "delta" in asked:
@@ -196,9 +198,14 @@ def test_hard_questions(
 @pytest.mark.parametrize("rate", [1e-8, 1e-9])
 @pytest.mark.parametrize("question", [{"epsilon": 1.0}, {"delta": 1e-10}])
 def test_one_release_of_a_rare_inclusion_is_quick(rate: float, question: dict[str, float]) -> None:
-    for sampler, n in ((Poisson(rate), None), (Wor(1), round(1 / rate))):
+    for sampler, n, relation in (
+        (Poisson(rate), None, "add_remove"),
+        (Wor(1), round(1 / rate), "substitute"),
+    ):
         begin = time.process_time()
-        answer = dpsub.account(sampler, n, noise_multiplier=0.3, steps=1, **question)
+        answer = dpsub.account(
+            sampler, n, noise_multiplier=0.3, steps=1, adjacency=relation, **question
+        )
         assert time.process_time() - begin < 2 and answer.width_met
         if "epsilon" in question:
             lifted, shift = math.log1p(math.expm1(1.0) / rate), (1 if n is None else 2) / 0.3
@@ -491,14 +498,20 @@ def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(
 
 def test_laplace_noise_is_described_as_what_it_is() -> None:
     answer = dpsub.account(
-        Wor(10), 100, noise_multiplier=8.0, steps=10, epsilon=1.0, mechanism="laplace"
+        Wor(10),
+        100,
+        noise_multiplier=8.0,
+        steps=10,
+        epsilon=1.0,
+        mechanism="laplace",
+        adjacency="substitute",
     )
     text = " ".join(answer.conditions)
     assert "scalar" in text and "Laplace" in text and "N(0" not in text
     assert answer.conditions[: len(LAPLACE_CONDITIONS)] == LAPLACE_CONDITIONS
     mixed = [Release(Wor(10), 100, 2.0, 3), Release(Wor(10), 100, 8.0, 2, "laplace")]
     assert set(CONDITIONS) | set(LAPLACE_CONDITIONS) <= set(
-        dpsub.Ledger(mixed).account(epsilon=1.0).conditions
+        dpsub.Ledger(mixed).account(epsilon=1.0, adjacency="substitute").conditions
     )
 
 
@@ -589,7 +602,7 @@ def test_masses_of_narrow_laplace_cells_are_within_their_stated_errors(
 def test_a_rare_inclusion_with_little_noise_is_attacked_without_a_crash(
     n: int, m: int, noise: float
 ) -> None:
-    proof = Proof.of([Release(of_sizes("wor", n=n, m=m), n, noise, 1000)])
+    proof = Proof.of([Release(of_sizes("wor", n=n, m=m), n, noise, 1000)], "substitute")
     assert proof.cases[0].filler_flip is not None
     found = AdaptiveAttack(proof.cases[0].filler_flip, 1000).answer(Target(epsilon=1e6))
     assert 0 <= found <= 1000 * m / n  # the chance that the record is drawn at all

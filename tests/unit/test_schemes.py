@@ -111,10 +111,19 @@ def test_a_case_agrees_with_itself() -> None:
         assert len(set(case.conditions)) == len(case.conditions)
 
 
+def _is_played(release: Release, relation: Relation) -> bool:
+    if release.mechanism == "laplace":
+        return False
+    schedule = release.sampler
+    # with one record more such a loader would have one step more
+    grows = isinstance(schedule, dpsub.Shuffle) and (release.n + 1) % schedule.m == 0
+    return not (grows and relation is Relation.ADD_REMOVE)
+
+
 def test_an_audit_plays_data_sets_of_the_case() -> None:
     played = 0
     for release, relation, case in CASES:
-        if release.mechanism == "gaussian":
+        if _is_played(release, relation):
             assert case.static is not None, release
             attack = case.static()
             assert attack.records == (1.0, OTHER[relation])

@@ -588,7 +588,9 @@ def test_one_transform_serves_many_targets(side: str, monkeypatch: pytest.Monkey
         assert np.all(sign * (several - alone) >= -1e-9 * alone)
     # far from its tilt a transform says little: without the look at what it charges the answers are
     # loose
-    monkeypatch.setattr(TiltedSum, "sharp", lambda self, x, share: np.ones(x.shape, dtype=bool))
+    monkeypatch.setattr(
+        TiltedSum, "sharp", lambda self, x, share, place: np.ones(x.shape, dtype=bool)
+    )
     assert composed.deltas(epsilons, 1e-5) != pytest.approx(at_epsilon, rel=1e-2, abs=0)
 
 

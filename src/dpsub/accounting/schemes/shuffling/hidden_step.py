@@ -63,6 +63,7 @@ _UNSEEN_CHARGE, _UNSEEN_BOUND, _BOUND_AT_FIRST = 1e-5, 1e-6, 1e-3
 _SHORT, _LONG = 300_000, 600_000
 _CERTIFIED_FALL, _CERTIFIED = 0.8, Fineness(8, 2**14, 1.0)
 _CERTIFIED_ROUNDING = 1 + 1e-7
+_FARTHEST = 12.0  # deviations between a record's vectors from which on nothing is hidden
 _FEWEST = 4  # steps of an allocation from which on it is worth its time
 _ROUNDING = 1 + 1e-9
 _EPS = float(np.finfo(float).eps)
@@ -200,7 +201,7 @@ class HiddenStep:
     def amplifies(self) -> bool:
         """Whether the step may be hidden: Theorem 61 has some number of steps, or Theorem 76 gives
         less than a revealed step at order 1."""
-        if self.steps <= _FEWEST and self.in_steps == 1:
+        if self.distance / self.s > _FARTHEST or (self.steps <= _FEWEST and self.in_steps == 1):
             return False
         return bool(self.choices) or self._at_order_1.value < self.revealed(np.zeros(1))[0]
 

@@ -19,6 +19,7 @@ from dpsub.accounting.engine.privacy_events import (
     PairEvent,
     StatisticEvent,
 )
+from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.games.static import EpochAttack, Neighbours
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.allocation.occupancy import Occupancy
@@ -36,7 +37,11 @@ from dpsub.accounting.schemes.case import (
     needs_gaussian_noise,
 )
 from dpsub.accounting.schemes.conditions import conditions_of
-from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStepEvent, hidden_step
+from dpsub.accounting.schemes.shuffling.hidden_step import (
+    HiddenStep,
+    HiddenStepEvent,
+    hidden_step,
+)
 from dpsub.accounting.schemes.shuffling.largest_step import LargestStep
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
@@ -99,7 +104,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
         events, choices = _attacks(steps, relation, s, in_steps)
         proved = f"the record's step of an epoch revealed: N({distance}, s^2) against N(0, s^2)"
         # in an epoch whose last step is smaller a record may have one step fewer to be in
-        hidden = hidden_step(n // schedule.m, s, float(distance))
+        hidden = _hidden_step(n // schedule.m, s, float(distance))
         if hidden is not None:
             theorem = _HIDDEN
             # the grid of a profile is coarser than that of a pair
@@ -109,7 +114,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
                 Certified(HiddenStepEvent.certified(hidden, hidden.references), _IN_CERTIFICATES),
             )
             proved += ", or the step hidden among those of the other records, whichever is smaller"
-        unseen = hidden_step(steps, s, float(distance), in_steps) if in_steps < 1 else None
+        unseen = _hidden_step(steps, s, float(distance), in_steps) if in_steps < 1 else None
         if unseen is not None:
             theorem, bound, also_bound = _UNSEEN, HiddenStepEvent.of(unseen), revealed
             certified = certified or (Certified(revealed, _REVEALED),)
@@ -137,6 +142,15 @@ def shuffling(release: Release, relation: Relation) -> Case:
         attack_section="4.3",
         attack_certified=in_steps == 1,
     )
+
+
+def _hidden_step(steps: int, s: float, distance: float, in_steps: float = 1.0) -> HiddenStep | None:
+    """Return the bound that hides the step; None where that gives nothing, or where the budget does
+    not suffice to tell."""
+    try:
+        return hidden_step(steps, s, distance, in_steps)
+    except OutOfWorkError:
+        return None
 
 
 def _one_record_more(release: Release, schedule: Shuffle, n: int) -> Case:

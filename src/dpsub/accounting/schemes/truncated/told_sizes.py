@@ -18,6 +18,7 @@ from scipy.special import ndtr
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.cell_masses import MassBounds, mixture_masses
 from dpsub.accounting.engine.statistic import OutputCells
+from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.schemes.truncated.cut_samples import PROBABILITY_ERROR, CutSample, below
 from dpsub.relations import Relation
 from dpsub.sampling.laws import log_binomial
@@ -42,9 +43,13 @@ class ToldSizes(OutputCells):
 
     @classmethod
     def of(cls, sample: CutSample, relation: Relation, noise_multiplier: float) -> ToldSizes:
-        """Return the attack with the angle that attains most, roughly, in one step."""
+        """Return the attack with the angle that attains most, roughly, in one step; that with a
+        right angle where the budget does not suffice to compare them."""
         choices = [cls(sample, relation, noise_multiplier, share) for share in _SHARES]
-        return max(choices, key=lambda each: each._excess())
+        try:
+            return max(choices, key=lambda each: each._excess())
+        except OutOfWorkError:
+            return choices[0]
 
     def _excess(self) -> float:
         """H_a of the cells, roughly."""
