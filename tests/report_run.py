@@ -20,7 +20,6 @@ from dpsub.reproduce.report import FinishedRun, write_report
 
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = "<script>window.hit=1</script>\"'><img src=x onerror=window.hit=1>|`{{7*7}}`</details>"
-TABLE8 = {"n": 120, "b": 12, "m": 4, "epsilon": 0.5, "n_compositions": 10}
 ADULT = {"dataset": "adult", "label": "synthetic", "rows": 41292}
 
 
@@ -71,8 +70,14 @@ def _records_of(name: str, chosen: dict[str, Any], data: dict[str, Path]) -> pd.
     return pd.concat(frames, ignore_index=True)
 
 
-def make(results: Path, names: Sequence[str], over: Mapping[str, Any] | None = None) -> Made:
-    """Build artefacts below `results`, from records at the sizes `over` those of the smoke run."""
+def make(
+    results: Path,
+    names: Sequence[str],
+    over: Mapping[str, Any] | None = None,
+    shown: Mapping[str, Any] | None = None,
+) -> Made:
+    """Build artefacts below `results`, from records at the sizes `over` those of the smoke run; the
+    pages are shown these settings of experiments."""
     dirs = OutputDirs.under(results)
     chosen = [artefacts.REGISTRY.get(name)() for name in names]
     read = {experiment for artefact in chosen for experiment in artefact.experiments}
@@ -93,7 +98,7 @@ def make(results: Path, names: Sequence[str], over: Mapping[str, Any] | None = N
             "versions": {"dpsub": "0.2.0", "numpy": "2.0.0"},
             "installed": {"numpy": "2.0.0"},
         },
-        settings={"proved_composition": {"table8": TABLE8}},
+        settings=dict(shown or {}),
         citation=yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8")),
         configuration="seed: 7\n",
     )

@@ -192,7 +192,13 @@ def test_proved_bound_of_sampling_without_replacement(
     limit = fine - (coarse - fine) / 3
     width = 1e-3
     answer = dpsub.account(
-        sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=width
+        sampling.Wor(m),
+        n,
+        noise_multiplier=s,
+        steps=k,
+        epsilon=epsilon,
+        width=width,
+        adjacency="substitute",
     )
     assert limit * (1 - 1e-5) <= answer.upper <= fine * (1 + width)
     assert answer.lower <= fine

@@ -98,7 +98,15 @@ def test_noise_without_replacement_is_that_of_the_tight_bound() -> None:
     (cell,) = expanded(grid({**GOOD, "samplers": "wor", "b": [], "steps": 100}), "rigorous")
     found, quick = (
         calibrate(cell),
-        search.calibrate(cell.plan, 426, epsilon=1.0, delta=1e-5, steps=100, accuracy=5e-3),
+        search.calibrate(
+            cell.plan,
+            426,
+            epsilon=1.0,
+            delta=1e-5,
+            steps=100,
+            accuracy=5e-3,
+            adjacency="substitute",
+        ),
     )
     assert found.necessary < found.noise_multiplier <= 1.03 * found.necessary
     assert found.noise_multiplier < 0.99 * quick.noise_multiplier

@@ -37,7 +37,7 @@ from dpsub.accounting.schemes.shuffling.differences import FOR_MOMENTS
 from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStep, HiddenStepEvent
 from dpsub.accounting.schemes.shuffling.weights import Weights
 from dpsub.errors import UnsupportedError
-from dpsub.sampling.schedules import Shuffle
+from dpsub.sampling.schedules import Shuffle, TruncatedPoisson
 
 if TYPE_CHECKING:
     from dpsub.accounting.questions.account import Account
@@ -94,6 +94,8 @@ def _check_groups(proof: Proof) -> None:
             refused = f"Theorem {_COMPOSED_CURVE}"
         elif release.mechanism != "gaussian":
             refused = f"{release.mechanism} noise"
+        elif isinstance(release.sampler, TruncatedPoisson):
+            refused = "cut samples"
         elif isinstance(case.event, EnclosedEvent):
             refused = "an attack on fewer records"
         else:

@@ -77,8 +77,7 @@ class Rows(Grid):
 
 class OneStep(Rows):
     """One record for each base mechanism, rate, group and epsilon: delta of one step, by the
-    paper's bound, by the one of Balle et al. and by the group privacy property, and our two
-    bounds."""
+    paper, by Balle et al. and by the group privacy property, and our two bounds."""
 
     name = "schuchardt_step"
     columns: ClassVar[dict[str, str]] = columns(

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 LOOKS: dict[str, dict[str, Any]] = {
     "the group's own pair": {"color": "#117733"},
     "group privacy property, from one record": {"color": "#0072B2", "linestyle": "--"},
-    "group privacy property, from the group (released code)": {
-        "color": "#B00020",
-        "linestyle": ":",
-    },
+    "group privacy, from the group (released code)": {"color": "#B00020", "linestyle": ":"},
 }
 SOURCES = ("stated", "specific_upper"), ("stated", "posthoc_upper"), ("as_done", "posthoc_upper")
 CURVES = [

@@ -336,7 +336,9 @@ def test_it_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     )
     status, output = runs.run(tmp_path / "run", configs=(runs.TINY, bad))
     assert status == 1
-    assert "\nexperiments.linear_regression: b must be " in output and "Traceback" not in output
+    assert (
+        "\nerror: experiments.linear_regression: b must be " in output and "Traceback" not in output
+    )
     assert not (tmp_path / "run" / runs.RESULTS).exists()
 
 

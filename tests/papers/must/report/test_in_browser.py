@@ -18,7 +18,7 @@ from dpsub.reproduce.report.numbers import address, cell_verdicts
 from dpsub.reproduce.verdicts import FAILING
 from tests import report_run
 from tests.browser.windows import DESKTOP, NEEDS_CHROMIUM, View, started, window
-from tests.papers.must.report.test_report import COARSE
+from tests.papers.must.report.test_report import COARSE, SHOWN
 from tests.report_run import HOSTILE, Made
 
 pytestmark = [pytest.mark.thorough, NEEDS_CHROMIUM]
@@ -37,7 +37,7 @@ PAGES = ("index", "must", "numbers")
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return report_run.make(tmp_path_factory.mktemp("results"), CHOSEN, COARSE)
+    return report_run.make(tmp_path_factory.mktemp("results"), CHOSEN, COARSE, SHOWN)
 
 
 @pytest.fixture(scope="module")

@@ -48,6 +48,8 @@ CHOSEN = (
 )
 COARSE = {"composition": SMALLER["composition"]}
 """Settings over the sizes of the smoke run: pages look the same, and are there sooner."""
+TABLE8 = {"n": 120, "b": 12, "m": 4, "epsilon": 0.5, "n_compositions": 10}
+SHOWN = {"proved_composition": {"table8": TABLE8}}
 
 MATHML = "http://www.w3.org/1998/Math/MathML"
 
@@ -81,7 +83,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return report_run.make(tmp_path_factory.mktemp("results"), CHOSEN, COARSE)
+    return report_run.make(tmp_path_factory.mktemp("results"), CHOSEN, COARSE, SHOWN)
 
 
 @pytest.fixture(scope="module")
