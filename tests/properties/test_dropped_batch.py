@@ -190,14 +190,14 @@ def test_one_record_more_is_exact(noise: float) -> None:
         assert found.upper - found.lower < 0.01
 
 
-@pytest.mark.parametrize("steps", [1000, 100])
-def test_a_dropped_record_leaves_little_between_attack_and_proof(steps: int) -> None:
+@pytest.mark.parametrize(("steps", "noise"), [(1000, 1.4), (100, 1.0), (1000, 2.0), (10_000, 1.4)])
+def test_a_dropped_record_leaves_little_between_attack_and_proof(steps: int, noise: float) -> None:
     """What a record tells whose place is taken is what keeps the two apart in other epochs."""
-    asked = {"noise_multiplier": 1.4, "epochs": 1, "delta": 1e-5, "adjacency": "substitute"}
+    asked = {"noise_multiplier": noise, "epochs": 1, "delta": 1e-5, "adjacency": "substitute"}
     kept = dpsub.account(dpsub.Shuffle(2), 2 * steps, **asked)
     dropping = dpsub.account(dpsub.Shuffle(2, drop_last=True), 2 * steps + 1, **asked)
     assert dropping.upper < 1.4 * dropping.lower
-    assert dropping.upper < 0.6 * kept.upper
+    assert dropping.upper < 0.7 * kept.upper
 
 
 def integrated(n: int, m: int, shifts: tuple[float, float], noise: float, order: float) -> float:
