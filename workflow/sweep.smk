@@ -30,13 +30,12 @@ def job_of(wildcards):
     return JOBS[wildcards.part]
 
 
-def cells_of(wildcards):
-    new = [
+def new_cells(wildcards):
+    return [
         f"{RESULTS}/records/{job['experiment']}/{job['variant']}/{part}.parquet"
         for part, job in JOBS.items()
         if job["experiment"] == wildcards.experiment
     ]
-    return [*config["finished"][wildcards.experiment], *new]
 
 
 rule all_cells:
@@ -72,7 +71,7 @@ rule run_cells:
 
 rule summarise_cells:
     input:
-        cells_of,
+        new_cells,
     output:
         summary=f"{RESULTS}/summary/{{experiment}}.parquet",
         differences=f"{RESULTS}/summary/{{experiment}}_differences.parquet",
@@ -85,6 +84,8 @@ rule summarise_cells:
         "envs/dpsub.yaml"
     params:
         vary=lambda wildcards: config["varied"][wildcards.experiment],
+        # no inputs, as the rule above matches them: no job of this plan makes them
+        finished=lambda wildcards: config["finished"][wildcards.experiment],
         code=provenance.digest("dpsub.reproduce.summary"),
     script:
         "scripts/summarise_cells.py"

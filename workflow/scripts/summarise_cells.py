@@ -18,7 +18,7 @@ with logged(snakemake.log[0]):
         for name, kind in experiment.columns.items()
         if kind != "str" and name not in (*keys, "replicate")
     ]
-    files = sorted(map(Path, snakemake.input))
+    files = sorted(map(Path, [*snakemake.input, *snakemake.params.finished]))
     summary.write(
         files, keys, measured, Path(snakemake.output.summary), Path(snakemake.output.differences)
     )
