@@ -97,6 +97,7 @@ MARKS = {
             "C21",
             "C23",
             "C24",
+            "C25",
         ),
         pytest.mark.slow,
     ),
