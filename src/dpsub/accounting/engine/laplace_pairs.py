@@ -21,6 +21,7 @@ from dpsub.accounting.engine.cell_masses import (
     laplace_densities,
     laplace_masses,
 )
+from dpsub.accounting.engine.chords import chords
 from dpsub.accounting.engine.lower_law import collapsed_losses, lower_law
 from dpsub.accounting.engine.outputs import LaplaceOutputs
 from dpsub.accounting.engine.pairs import complement, log_complement
@@ -347,15 +348,11 @@ def counts_profiles(weights: tuple[float, ...], x: float, y: float) -> tuple[Pro
         # from the largest loss on nothing is left
         beyond = values[-1] if rising[-1] >= _LARGEST_ORDER - 1 else 0.0
 
-        def chords(log_order: np.ndarray) -> np.ndarray:
+        def bounds(log_order: np.ndarray) -> np.ndarray:
             at = np.asarray(log_order, dtype=float)
-            cell = np.clip(np.searchsorted(orders, at, side="right") - 1, 0, orders.size - 2)
-            width = orders[cell + 1] - orders[cell]
-            share = np.expm1(np.clip(at - orders[cell], 0.0, width)) / np.expm1(width)
-            chord = values[cell] * (1 - share) + values[cell + 1] * share
-            return np.asarray(np.where(at > orders[-1], beyond, chord * (1 + PROFILE_ERROR)))
+            return np.asarray(np.where(at > orders[-1], beyond, chords(at, orders, values)))
 
-        return chords
+        return bounds
 
     return (
         profile(losses, above[0], above[1]),

@@ -37,6 +37,7 @@ from dpsub.accounting.schemes.shuffling.differences import FOR_MOMENTS
 from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStep, HiddenStepEvent
 from dpsub.accounting.schemes.shuffling.weights import Weights
 from dpsub.errors import UnsupportedError
+from dpsub.relations import Relation
 from dpsub.sampling.schedules import Shuffle, TruncatedPoisson
 
 if TYPE_CHECKING:
@@ -104,14 +105,21 @@ def _check_groups(proof: Proof) -> None:
 
 
 def _check_dropped(proof: Proof) -> None:
-    """Refuse shuffled epochs of one step that drop records: they are samples, and are written as
-    these."""
+    """Refuse shuffled epochs that drop records where one is added, and those of one step, which are
+    samples and are written as these."""
     for release in proof.releases:
         sampler = release.sampler
-        if isinstance(sampler, Shuffle) and sampler.drop_last and release.steps == release.times:
+        if not (isinstance(sampler, Shuffle) and sampler.drop_last):
+            continue
+        if release.steps == release.times:
             raise UnsupportedError(
                 f"a certificate of epochs with one step and drop_last is one of samples without "
                 f"replacement, got {sampler}; ask for Wor({sampler.m})"
+            )
+        if proof.relation is Relation.ADD_REMOVE:
+            raise UnsupportedError(
+                "a certificate of shuffled epochs needs substitute or zero_out, got add_remove, "
+                "whose Theorem 78 the verifier does not know; ask for substitute"
             )
 
 

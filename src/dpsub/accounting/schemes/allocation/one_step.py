@@ -16,6 +16,7 @@ the noise multiplier s, or s / 2 if it takes a filler's place and moves its step
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -625,8 +626,26 @@ def _masses(total: TiltedSum, places: np.ndarray, sign: int) -> np.ndarray:
     return np.maximum(bounds * factor, _UNDERFLOW if sign > 0 else 0.0)
 
 
+class SumAttack(AttackEvent):
+    """An attack on an epoch by a sum of functions of its steps."""
+
+    @property
+    @abstractmethod
+    def laws(self) -> SumLaws:
+        """Return the laws of the sum."""
+
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        # the law that comes first from below, the other one from above
+        (at_least, _), (_, at_most) = self.laws[:0:-1] if swapped else self.laws[1:]
+        return exchange_law(at_least, at_most, step, 0.0)
+
+    def spread(self) -> float:
+        _, (p, _), (q, _) = self.laws
+        return loss_deviation(p, q)
+
+
 @dataclass(frozen=True)
-class SumEvent(AttackEvent):
+class SumEvent(SumAttack):
     """Lower end of one epoch of k of t, k < t, by a sum of functions of the steps with the weight
     c; the record moves its steps by x or by y."""
 
@@ -636,11 +655,6 @@ class SumEvent(AttackEvent):
     c: float
     x: float
     y: float
-
-    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        # the law that comes first from below, the other one from above
-        (at_least, _), (_, at_most) = self._laws[:0:-1] if swapped else self._laws[1:]
-        return exchange_law(at_least, at_most, step, 0.0)
 
     @property
     def outputs(self) -> EpochOutputs:
@@ -652,17 +666,13 @@ class SumEvent(AttackEvent):
         return self.y == -self.x
 
     @property
-    def _laws(self) -> SumLaws:
+    def laws(self) -> SumLaws:
         return statistic(self.t, self.k, self.deviation, self.c, self.x, self.y)
 
     @property
     def edges(self) -> np.ndarray:
         """Places where the number that a step adds changes, in deviations of its output."""
-        return self._laws.edges
-
-    def spread(self) -> float:
-        _, (p, _), (q, _) = self._laws
-        return loss_deviation(p, q)
+        return self.laws.edges
 
 
 @dataclass(frozen=True)

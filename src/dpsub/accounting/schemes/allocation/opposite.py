@@ -100,7 +100,8 @@ def upper_mean(order: float, f: float, t: int, fineness: float, tail: float) -> 
     for start in range(0, a.value.size, _ROWS):
         rows = slice(start, start + _ROWS)
         sums = np.maximum(np.add.outer(a.value[rows], b.value), 0.0)
-        total += float(a.mass[rows] @ (sums @ b.mass))
+        # products of matrices might depend on the number of threads
+        total += float(np.einsum("i,i", a.mass[rows], np.einsum("ij,j->i", sums, b.mass)))
     rounding = _EPS * (a.value.size + b.value.size + 64)
     return (total * (1 + rounding) + TINY + a.beyond + b.beyond) / t
 
@@ -116,8 +117,11 @@ def attained(order: float, f: float, t: int, fineness: float, tail: float) -> At
         np.append(np.cumsum(each[::-1])[::-1], 0.0)[first] for each in (b.mass, b.ahead, b.behind)
     )
     off = a.error + b.error + _EPS * (a.mass.size + b.mass.size + 64)
-    at_least = float(a.ahead @ rest + a.mass @ ahead) / t * (1 - off)
-    at_most = float(a.behind @ rest + a.mass @ behind) / t * (1 + off) + TINY
+    in_a = (np.einsum("i,i", each, rest) for each in (a.ahead, a.behind))
+    in_b = (np.einsum("i,i", a.mass, each) for each in (ahead, behind))
+    at_c, at_minus_c = (float(one + other) for one, other in zip(in_a, in_b, strict=True))
+    at_least = at_c / t * (1 - off)
+    at_most = at_minus_c / t * (1 + off) + TINY
     return Attained(min(max(at_least, 0.0), 1.0), min(at_most, 1.0))
 
 

@@ -14,13 +14,12 @@ import numpy as np
 
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.cell_masses import MassBounds
-from dpsub.accounting.engine.lower_law import exchange_law
 from dpsub.accounting.engine.pairs import MIN_SCALE, PoissonPair, WorPair
-from dpsub.accounting.engine.pld import PrivacyLossDistribution, Profile, RememberedProfile
-from dpsub.accounting.engine.privacy_events import AttackEvent, Event, PairEvent, StatisticEvent
+from dpsub.accounting.engine.pld import Profile, RememberedProfile
+from dpsub.accounting.engine.privacy_events import Event, PairEvent, StatisticEvent
 from dpsub.accounting.engine.statistic import Statistic
 from dpsub.accounting.schemes.allocation.occupancy import Occupancy
-from dpsub.accounting.schemes.allocation.one_step import SumLaws, laws_of_sums, loss_deviation
+from dpsub.accounting.schemes.allocation.one_step import SumAttack, SumLaws, laws_of_sums
 from dpsub.accounting.schemes.shuffling.largest_step import masses_of_largest
 from dpsub.noise import GaussianProfile
 
@@ -66,7 +65,7 @@ def sum_of_steps(steps: int, moved: int, s: float, y: float) -> PairEvent:
 
 
 @dataclass(frozen=True)
-class GroupSum(AttackEvent):
+class GroupSum(SumAttack):
     """Lower end of an epoch by a sum of functions of its steps: of the logarithm of the likelihood
     ratio of one step, if the numbers i of records in the steps were independent, with weights in
     proportion to `tilt`^i times their own. Any tilt is valid; 0 <= y < x, or y = -x."""
@@ -77,22 +76,13 @@ class GroupSum(AttackEvent):
     x: float
     y: float
 
-    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        # the law that comes first from below, the other one from above
-        (at_least, _), (_, at_most) = self._laws[:0:-1] if swapped else self._laws[1:]
-        return exchange_law(at_least, at_most, step, 0.0)
-
     @property
     def symmetric(self) -> bool:
         return self.y == -self.x
 
     @property
-    def _laws(self) -> SumLaws:
+    def laws(self) -> SumLaws:
         return _sum_laws(self)
-
-    def spread(self) -> float:
-        _, (p, _), (q, _) = self._laws
-        return loss_deviation(p, q)
 
 
 @work.remembered(8)
