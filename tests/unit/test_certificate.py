@@ -238,6 +238,7 @@ def test_an_end_that_is_not_claimed_is_not_said_to_be_proved(
 
     path = tmp_path / "c.json"
     words = "shuffle --n 23 --m 10 --noise-multiplier 2 --epochs 3 --delta 1e-5 --drop-last"
+    words += " --adjacency zero_out"
     assert main(["account", *words.split(), "--certificate", str(path)]) in (None, 0)
     printed = capsys.readouterr().out
     assert json.loads(path.read_text())["claim"]["lower"] is None

@@ -195,7 +195,14 @@ def test_a_run_on_slurm_begins_with_the_question_whether_slurm_takes_it(
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         (tmp_path / name).chmod(0o755)
     done = subprocess.run(
-        ["make", "PROFILE=slurm", "PARTITION=main", "ACCOUNT=mine", "smoke"],
+        [
+            "make",
+            "--no-print-directory",
+            "PROFILE=slurm",
+            "PARTITION=main",
+            "ACCOUNT=mine",
+            "smoke",
+        ],
         cwd=tmp_path,
         env=os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
