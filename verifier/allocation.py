@@ -271,7 +271,7 @@ def below(new: Ratios, made, edges: list[float], side: str, negligible: arb) -> 
     """
     factor, short = ratio_below(made.total, new.total), ZERO
     if len(edges) != len(new.ratios) - 1:
-        raise Refuted("sums of a lower end need one edge between any two neighbouring ratios")
+        raise Refuted("sums of a lower bound need one edge between any two neighbouring ratios")
     spend_on(new, made, len(NUDGES))
     left = 0.0
     for i, (edge, right) in enumerate(zip([0.0, *edges], new.ratios, strict=True)):

@@ -1,4 +1,4 @@
-"""Prove each end of a certificate (docs/certificates.md) again, and report the outcome.
+"""Prove each bound of a certificate (docs/certificates.md) again, and report the outcome.
 
 A false claim would have to get past one of these, in this order: the closed schema (`reading`), the
 rules of a question (`question`), `check_composition` (laws are composed as often as the question
@@ -60,8 +60,8 @@ VERIFIED, REFUTED, UNREADABLE, NOT_COVERED = 0, 1, 2, 3
 
 @dataclass(frozen=True)
 class Verdict:
-    """Outcome of a file: the statement of the file, in lines; the result for each end and for all,
-    in lines; the exit status."""
+    """Outcome of a file: the statement of the file, in lines; the result for each bound and for
+    all, in lines; the exit status."""
 
     statement: list[str]
     lines: list[str]
@@ -69,7 +69,7 @@ class Verdict:
 
 
 def verify(path: str, expected: str | None = None) -> tuple[list[str], int]:
-    """Lines with the result for each end and for all, and the exit status."""
+    """Lines with the result for each bound and for all, and the exit status."""
     verdict = judged(path, expected)
     return verdict.lines, verdict.status
 
@@ -102,15 +102,15 @@ def judged(path: str, expected: str | None = None) -> Verdict:
 
 
 def check_claims(claim: dict[str, float | None]) -> None:
-    """Refuse claims that cannot be true, whatever their proofs are. Equal ends may both hold."""
+    """Refuse claims that cannot be true, whatever their proofs are. Equal bounds may both hold."""
     lower, upper = claim["lower"], claim["upper"]
     if lower is not None and upper is not None and lower > upper:
-        raise Refuted(f"the lower end {lower!r} is claimed above the upper end {upper!r}")
+        raise Refuted(f"the lower bound {lower!r} is claimed above the upper bound {upper!r}")
 
 
 def judged_ends(source: Source, question: Question) -> tuple[list[str], int]:
-    """Lines with the result for each end, and the status: `verified` takes at least one end that is
-    claimed (the schema has seen to that), and a proof of each that is."""
+    """Lines with the result for each bound, and the status: `verified` takes at least one bound
+    that is claimed (the schema has seen to that), and a proof of each that is."""
     lines, refuted, unknown, proved = [], [], [], 0
     for end, prove in (("upper", prove_upper), ("lower", prove_lower)):
         value = source.data["claim"][end]
@@ -122,7 +122,7 @@ def judged_ends(source: Source, question: Question) -> tuple[list[str], int]:
             lines.append(f"{end} {value!r}: verified ({note})")
             proved += 1
         except Refuted as error:
-            refuted.append(f"{end} end, {error}")
+            refuted.append(f"{end} bound, {error}")
             lines.append(f"{end} {value!r}: refuted: {error}")
         except NotCovered as error:
             unknown.append(str(error))
@@ -157,14 +157,15 @@ def proved_again(end: dict | NotCovered, claim: Claim, prove) -> str:
         raise NotCovered(f"numbers out of range ({type(error).__name__}: {error})") from None
 
 
-# --- Upper ends -----------------------------------------------------------------------------------
+# --- Upper bounds
+# -----------------------------------------------------------------------------------
 
 
 def prove_upper(claim: Claim, upper: dict) -> str:
     """Domination, composition and claim, for both orders of the neighbours.
 
-    A false upper end would have to leave out an order of the neighbours that matters, a release or
-    a round, or have laws below the theorem's bound that are not charged for it.
+    A false upper bound would have to leave out an order of the neighbours that matters, a release
+    or a round, or have laws below the theorem's bound that are not charged for it.
     """
     if "game" in upper:
         return prove_game(claim, upper["game"])
@@ -180,7 +181,7 @@ def prove_upper(claim: Claim, upper: dict) -> str:
         places |= check_upper_parts(claim, parts, direction)
         check_composition(claim, parts, direction, shared, upper=True)
         delta, note = composed(claim, parts, direction, upper=True, shared=shared)
-        # An upper end may be equal. What is no number is no smaller.
+        # An upper bound may be equal. What is no number is no smaller.
         if not delta <= claim.delta:
             raise Refuted(
                 f"{direction}: at epsilon {shown(claim.epsilon)} the composed profile is "
@@ -215,14 +216,15 @@ def page_of(name: str, release: Release) -> str:
     return theorem.laplace_page if release.laplace and theorem.laplace_page else theorem.page
 
 
-# --- Lower ends -----------------------------------------------------------------------------------
+# --- Lower bounds
+# -----------------------------------------------------------------------------------
 
 
 def prove_lower(claim: Claim, lower: dict) -> str:
-    """Prove a lower end: as an upper one with the inequalities reversed, for one order of explicit
-    neighbours.
+    """Prove a lower bound: as an upper one with the inequalities reversed, for one order of
+    explicit neighbours.
 
-    A false lower end would have to have laws above what the data sets attain that are not charged
+    A false lower bound would have to have laws above what the data sets attain that are not charged
     for it, data sets that are no neighbours, or more rounds than there are.
     """
     check_attacked(claim, lower)
@@ -248,8 +250,8 @@ def prove_lower(claim: Claim, lower: dict) -> str:
 def check_attacked(claim: Claim, lower: dict) -> None:
     """Refuse an attack on something other than what is released.
 
-    A false lower end would be one on releases that stand for others which tell less, or on an epoch
-    that keeps the record where the real one may drop it.
+    A false lower bound would be one on releases that stand for others which tell less, or on an
+    epoch that keeps the record where the real one may drop it.
     """
     for part in lower.get("parts", [lower]):
         release = release_of(claim, part, "lower")
@@ -274,7 +276,7 @@ def check_composition(
     """Check that every release is composed exactly as often as it happens, above; no more often,
     below.
 
-    A false upper end would have to have fewer rounds, so all releases are asked for, whether they
+    A false upper bound would have to have fewer rounds, so all releases are asked for, whether they
     have parts or not. An attack may look away from rounds, and from releases: it attains no more
     then.
     """
@@ -319,7 +321,7 @@ def composed(
             else STATISTICS[part["statistic"]](case)
         )
         laws.append((law, part["times"]))
-        # for a lower end the law may lack mass of the pair, whose total is 1
+        # for a lower bound the law may lack mass of the pair, whose total is 1
         shortfalls.append((missing, law.total() if upper else arb(1), part["times"]))
     delta = composed_profile(laws, claim.epsilon, claim.cut(), upper)
     charged = charge(shortfalls)

@@ -1,4 +1,4 @@
-"""Lower ends: half-lines as events of two mixtures of shifted noise, and whether they attain a
+"""Lower bounds: half-lines as events of two mixtures of shifted noise, and whether they attain a
 discretised law."""
 
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 """The expected question of a certificate: the words of a `dpsub` question, or the JSON of its
-answer. A certificate of another question, or with weaker ends, is refused."""
+answer. A certificate of another question, or with weaker bounds, is refused."""
 
 import shlex
 from typing import Any
@@ -56,11 +56,11 @@ def check_expected(
 def check_answer(
     answer: Any, question: Question, claim: dict[str, float | None], digest: str
 ) -> None:
-    """Check that the ends of an answer are claimed, up to their nine digits, and that the file is
+    """Check that the bounds of an answer are claimed, up to their nine digits, and that the file is
     the one that was written with it, if the answer names one."""
     stated = {"quantity", "adjacency", "lower", "upper"}
     if not isinstance(answer, dict) or not stated <= set(answer):
-        raise Unreadable("what is expected is no answer with a quantity, an adjacency and two ends")
+        raise Unreadable("what is expected has no quantity, no adjacency or not two bounds")
     for name, found in (("quantity", question.quantity), ("adjacency", question.adjacency)):
         differ(name, answer[name], found)
     if "certificate" in answer:
@@ -74,18 +74,18 @@ def check_answer(
             continue
         are_ends = True
         if type(value) not in (int, float):
-            raise Unreadable(f"what is expected has the {end} end {shown(value)}")
+            raise Unreadable(f"what is expected has the {end} bound {shown(value)}")
         if claimed is None:
-            raise Refuted(f"expected: the {end} end {value!r}, and none is claimed")
+            raise Refuted(f"expected: the {end} bound {value!r}, and none is claimed")
         is_met = (
             claimed >= value * (1 - RELATIVE)
             if end == "lower"
             else claimed <= value * (1 + RELATIVE)
         )
         if not is_met:
-            raise Refuted(f"expected: the {end} end {value!r}, and {claimed!r} is claimed")
+            raise Refuted(f"expected: the {end} bound {value!r}, and {claimed!r} is claimed")
     if not are_ends:
-        raise Unreadable("what is expected states no end")
+        raise Unreadable("what is expected states no bound")
 
 
 def check_words(words: str, question: Question) -> None:

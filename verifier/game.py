@@ -569,7 +569,7 @@ def at_epsilon(play: Play, W: np.ndarray, epsilon: arb) -> arb:
 
 
 def prove_game(question, game: dict) -> str:
-    """Prove an upper end by Theorem 15, 22, 30, 65 or 70, for the question's only release.
+    """Prove an upper bound by Theorem 15, 22, 30, 65 or 70, for the question's only release.
 
     A false claim would have to play fewer steps, leave a choice of vectors out of all cells, or
     have a cell's law below its bound without a charge.

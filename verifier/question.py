@@ -308,7 +308,7 @@ def read_question(data: dict) -> Question:
 
 @dataclass(frozen=True)
 class Claim:
-    """Claim that one end of a question meets, or does not meet, delta at epsilon."""
+    """Claim that one bound of a question meets, or does not meet, delta at epsilon."""
 
     question: Question
     epsilon: arb
@@ -329,7 +329,7 @@ class Claim:
 
 
 def claim_of(question: Question, value: float) -> Claim:
-    """Return the claim of one end, put in the place of what was asked for."""
+    """Return the claim of one bound, put in the place of what was asked for."""
     epsilon, delta = (
         (value, question.given) if question.quantity == "epsilon" else (question.given, value)
     )

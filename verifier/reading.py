@@ -515,8 +515,8 @@ def lower(value: Any, where: str) -> dict:
 
 
 def _end(shape: Shape) -> Shape:
-    """Shape of the proof of one end. If it names what is not known here, the other end can still be
-    proved."""
+    """Shape of the proof of one bound. If it names what is not known here, the other bound can
+    still be proved."""
 
     def read(value: Any, where: str) -> dict | NotCovered:
         try:
@@ -549,7 +549,7 @@ def certificate(value: Any, where: str) -> dict:
         raise Unreadable("nothing is claimed")
     for end in ("lower", "upper"):
         if claim[end] is not None and found[end] is None:
-            raise Unreadable(f"the {end} end is claimed, and nothing is given that proves it")
+            raise Unreadable(f"the {end} bound is claimed, and nothing is given that proves it")
     if found["question"]["quantity"] == "delta":
         for end in ("lower", "upper"):
             if claim[end] is not None and not claim[end] < 1:

@@ -29,7 +29,7 @@ from profiles import Bound, Groups, Minorant, Order, gaussian, laplace, pair, re
 
 @dataclass(frozen=True)
 class Shared:
-    """Entries that several parts of an end refer to by their place in a list, each read once."""
+    """Entries that several parts of a bound refer to by their place in a list, each read once."""
 
     rows: list[dict] = field(default_factory=list)
     _made: dict = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class Case:
-    """A part of one end, with all that its shortfall depends on."""
+    """A part of one bound, with all that its shortfall depends on."""
 
     release: Release
     adjacency: str

@@ -15,7 +15,7 @@ _spent = 0
 
 
 def begin() -> None:
-    """Begin to count the work of a new end."""
+    """Begin to count the work of a new bound."""
     global _spent
     _spent = 0
 

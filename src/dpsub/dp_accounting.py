@@ -115,7 +115,7 @@ class EventAccountant:
         return Ledger(replace(kind, steps=steps) for kind, steps in self._steps.items())
 
     def account(self, **question: Any) -> Account:
-        """Both ends, with conditions; parameters as of `dpsub.Ledger.account`."""
+        """Both bounds, with conditions; parameters as of `dpsub.Ledger.account`."""
         return self.releases().account(**{**self._asked, **question})
 
     def get_epsilon(self, target_delta: float, **asked: Unpack[WidthKeywords]) -> float:

@@ -269,7 +269,7 @@ def test_the_table_of_the_paper_is_that_of_the_comparison_in_short() -> None:
     def short(cell: str) -> str:
         if cell in special:
             return special[cell]
-        return "both" if cell.startswith("both ends") else "upper" if "upper" in cell else cell
+        return "both" if cell.startswith("both bounds") else "upper" if "upper" in cell else cell
 
     long, brief = table("docs/comparison.md"), table("paper/paper.md")
     assert len(brief) == 9 * 8

@@ -33,8 +33,8 @@ BANNED = [
     Banned(r"\b(has|have|had) it not\b", "one that has it not", "one without it"),
     Banned(
         r"(?<![\w,]\s)\bWhat (is|are|was|were)\b(?!.{0,80}\?)",
-        "What is proved is the upper end.",
-        "The upper end is proved.",
+        "What is proved is the upper bound.",
+        "The upper bound is proved.",
     ),
     Banned(r"\banew\b", "drawn anew", "drawn again"),
     Banned(r"\bbeside\b", "the value beside it", "the value next to it"),
@@ -63,19 +63,25 @@ BANNED = [
     Banned(r"\bone and the same\b", "one and the same run", "the same run"),
     Banned(
         r"\bbelow which (nothing|no guarantee)\b",
-        "an attack attains the lower end, below which nothing can be guaranteed",
-        "An attack achieves the lower end; no smaller epsilon can be claimed.",
+        "an attack attains the lower bound, below which nothing can be guaranteed",
+        "An attack achieves the lower bound; no smaller epsilon can be claimed.",
     ),
     Banned(
-        r"\bboth ends bracket\b",
-        "both ends bracket one number, which the worst data sets attain",
+        r"\bboth (ends|bounds) bracket\b",
+        "both bounds bracket one number, which the worst data sets attain",
         "Exact up to numerical error.",
+    ),
+    Banned(
+        r"\b(upper|lower|both) ends? (of|on) (ε|δ|epsilon|delta|the answer)"
+        r"|\b(upper|lower|both) ends? (is|are|was|were) (proved|computed|trivial|valid|infinite)",
+        "the upper end of epsilon",
+        "the upper bound on epsilon",
     ),
     Banned(r"\bgot them for\b", "got them for poisson", "got a plan for poisson"),
     Banned(
         r"\bstopped before\b",
-        "the refinement stopped before; both ends hold",
-        "refinement stopped early; both ends are valid",
+        "the refinement stopped before; both bounds hold",
+        "refinement stopped early; both bounds are valid",
     ),
     Banned(
         r"\bwhat an attack shows\b",

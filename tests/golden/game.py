@@ -15,10 +15,10 @@ Every V is convex in a. On a grid of ln a its chords are V = V(inf) + sum of m_j
 that a step with the profile H_a adds sum of m_j E(a/a_j) to V, E(a) = H_a - (1 - a)_+: a
 convolution. Chords lie above V, so values are too high.
 
-*Lower end*: a few pairs (x, y) in place of all; what the grid adds is taken off by comparing with a
-grid twice as coarse: an estimate with a margin, which falls by 4 when the grid is halved, not a
-proof. *Upper end*: all triples of lengths (|x|, |y|, |x - y|) are covered by cells; see `Triangle`
-and `excess`.
+*Lower bound*: a few pairs (x, y) in place of all; what the grid adds is taken off by comparing with
+a grid twice as coarse: an estimate with a margin, which falls by 4 when the grid is halved, not a
+proof. *Upper bound*: all triples of lengths (|x|, |y|, |x - y|) are covered by cells; see
+`Triangle` and `excess`.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def sides_of(part: Triangle) -> Array:
 
 
 PAIRS = [(2.0, 0.0, 2.0), (0.0, 2.0, 2.0), (1.0, 1.0, 2.0), (math.sqrt(2),) * 2 + (2.0,)]
-"""For the lower end: filler at v' and at v, in the middle, and at a right angle."""
+"""For the lower bound: filler at v' and at v, in the middle, and at a right angle."""
 
 
 def reach_of_one_step(rate: float, s: float, h: float) -> Array:

@@ -5,13 +5,13 @@ Run by hand: ``python -m tests.golden.samplers`` (some minutes). It shares no co
 the steps are played as in game.py. With p the law of how often the record that differs is drawn,
 lengths over the clipping norm:
 
-*Lower ends*: M = sum p_l noise(2 l) against noise(0), which others at -1, v = +1 and v' = -1, or no
-record, attain. Under substitute the others may be at +1 as well, which gives the two laws in the
+*Lower bounds*: M = sum p_l noise(2 l) against noise(0), which others at -1, v = +1 and v' = -1, or
+no record, attain. Under substitute the others may be at +1 as well, which gives the two laws in the
 other order: the better one at every step. Under add_remove the order is fixed, and the larger of
 both epsilons is *the* answer: from above by chords, from below by comparing with a coarser grid.
-*Upper ends* under substitute: an event A with mass Phi(-c/s) under the sum without the record has,
-l records replaced by vectors x, y off, at most max_t [Phi(t/s) - a Phi((t - r3)/s)], t between r3 -
-r2 - c and r1 - c, where |x| <= r1, |y| <= r2, |x - y| <= r3. So with one c for all l
+*Upper bounds* under substitute: an event A with mass Phi(-c/s) under the sum without the record
+has, l records replaced by vectors x, y off, at most max_t [Phi(t/s) - a Phi((t - r3)/s)], t between
+r3 - r2 - c and r1 - c, where |x| <= r1, |y| <= r2, |x - y| <= r3. So with one c for all l
 
     H_a <= sup over c of  p_0 (1 - a) Phi(-c/s) + sum of p_l max_t[...],    a > 0,
 

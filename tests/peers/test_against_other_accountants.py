@@ -1,7 +1,7 @@
 """Against dp-accounting and prv-accountant: brackets overlap, and ours is the narrower one, or as
 near to an upper bound as asked.
 
-dp-accounting's lower ends come from rounding, its upper ones from connecting the dots.
+dp-accounting's lower bounds come from rounding, its upper ones from connecting the dots.
 prv-accountant's interval for Poisson sampling is for adding a record or for removing it, whichever
 its variable stands for; the larger of the two at these settings.
 """
@@ -36,7 +36,7 @@ ROUNDING = 1e-9
 
 
 def assert_inside(ours: tuple[float, float], theirs: tuple[float, float], width: float) -> None:
-    """Check overlap; as narrow as asked; narrower than theirs; not above their upper end by more
+    """Check overlap; as narrow as asked; narrower than theirs; not above their upper bound by more
     than our width."""
     assert ours[0] <= ours[1]
     assert ours[0] <= theirs[1] * (1 + ROUNDING)
@@ -102,7 +102,7 @@ def test_recommended_noise_of_poisson_sampling(
     needed_noise = needed(Release(plan, n, 1.0, steps), goal)
 
     def theirs(noise: float) -> float:
-        """Return their upper end, which is the nearer one: the lower one is 2 % away."""
+        """Return their upper bound, which is the nearer one: the lower one is 2 % away."""
         return float(
             peers.gaussian_upper(noise, m / n).self_compose(steps).get_epsilon_for_delta(delta)
         )

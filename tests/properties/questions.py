@@ -112,12 +112,12 @@ def random_question(
 
 def ends_in_order(smaller: Account, larger: Account) -> None:
     """Check the order of the ends where the truth of one account is at most that of the other."""
-    # both pairs of ends lie around the truths: this holds to the last digit
+    # both pairs of bounds lie around the truths: this holds to the last digit
     assert np.all(smaller.lower <= larger.upper), (
         f"{smaller.lower!r} was attained, {larger.upper!r} proved of more"
     )
-    # the bounds that are proved have the same order; their upper ends are above them by the width
-    # at most, as is known where both ends bracket one number and estimated where they do not
+    # the bounds that are proved have the same order; their upper bounds are above them by the width
+    # at most, as is known where both bounds bracket one number and estimated where they do not
     # (docs/proofs/numerics.md)
     if smaller.width_met and larger.width_met:
         target = (

@@ -1,4 +1,4 @@
-"""Ten thousand random universes, two and three adaptive steps: no upper end is below what an
+"""Ten thousand random universes, two and three adaptive steps: no upper bound is below what an
 adversary attains.
 
 A universe is a sampler of up to four records and three slots, a noise multiplier, and three vectors
@@ -202,7 +202,7 @@ def holds(cell: GaussianCell, part: GaussianCell) -> bool:
 
 
 def bound(universe: Universe, family: str, steps: int, epsilons: np.ndarray) -> np.ndarray:
-    """Return the upper end."""
+    """Return the upper bound."""
     if family.endswith("game"):
         return game_bound(universe, steps, epsilons)
     adjacency = {"added": "add_remove", "put to 0": "zero_out"}.get(

@@ -2,10 +2,10 @@
 test-all`, ten thousand in `make test-slow`.
 
 The truth of these questions is not known, but an order of truths is: more noise loses no more, and
-so on. Ends lie around the truth, so where one truth is at most another, the lower end of the one is
-at most the upper end of the other: that holds to the last digit, whatever stopped the refinement.
-Upper ends alone keep such an order up to the width that was asked for. No tolerance is used but
-such a width, or one that a docstring promises, which the test names.
+so on. Ends lie around the truth, so where one truth is at most another, the lower bound of the one
+is at most the upper bound of the other: that holds to the last digit, whatever stopped the
+refinement. Upper bounds alone keep such an order up to the width that was asked for. No tolerance
+is used but such a width, or one that a docstring promises, which the test names.
 
 Faults are planted into the answers of each property, and its cases must find each of them.
 """
@@ -117,7 +117,7 @@ def covers_zero_out(question: Question) -> bool:
 
 
 def tight_is_closer(question: Question) -> None:
-    """A tight upper end is at most the quick one from which it starts, and no attack exceeds it."""
+    """A tight upper bound is at most the quick one from which it starts; no attack exceeds it."""
     asked: dict[str, Any] = {"width": None}
     quick, tight = question.ask(**asked, effort=EFFORT / 4), question.ask(**asked, quick=False)
     assert quick.lower <= tight.upper, f"attacked at {quick.lower!r}, tight {tight.upper!r}"
@@ -313,12 +313,12 @@ def wrong_accounts(spoilt: Callable[[Account, dict[str, Any]], Account]) -> Faul
 
 
 def scaled(found: Account, factor: float) -> Account:
-    """Both ends wrong by a factor."""
+    """Both bounds wrong by a factor."""
     return replace(found, lower=found.lower * factor, upper=found.upper * factor)
 
 
 def loose(found: Account, factor: float) -> Account:
-    """The upper end alone too high."""
+    """The upper bound alone too high."""
     return replace(found, upper=found.upper * max(factor, 1.0))
 
 

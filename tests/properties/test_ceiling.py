@@ -94,7 +94,7 @@ def included(sampler: Sampler | Schedule, n: int, relation: Relation, release: R
 
 
 def attained(proof: Proof, steps: int) -> float:
-    """Return the lower end before it is compared with the upper one."""
+    """Return the lower bound before it is compared with the upper one."""
     target, composition = Target(epsilon=0.0, width=0.1), proof.composition
     if composition.is_exact:
         return composition.brackets([target])[0].lower

@@ -125,7 +125,8 @@ def test_a_batch_that_is_kept_is_noticed() -> None:
     assert attained > share(m, n) * replaced(m, order)
 
 
-# --- Both ends of such an epoch, with a record replaced or set to 0 -------------------------------
+# --- Both bounds of such an epoch, with a record replaced or set to 0
+# -------------------------------
 
 
 def dropping(m: int, n: int, relation: str) -> tuple[list[Plan], list[Plan], int]:

@@ -1,4 +1,4 @@
-"""More effort is never worse, both ends always exist, and the reasons that are given are true."""
+"""More effort is never worse, both bounds always exist, and the reasons that are given are true."""
 
 from __future__ import annotations
 

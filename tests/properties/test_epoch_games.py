@@ -1,5 +1,5 @@
-"""Epochs of schedules against an adversary by brute force: no upper end is below what four adaptive
-steps attain.
+"""Epochs of schedules against an adversary by brute force: no upper bound is below what four
+adaptive steps attain.
 
 Who is in which step is enumerated, for up to four records; an output is seen in cells of the line
 alone. At every step the adversary picks one of a few choices of all records' numbers in [-1, 1], in
@@ -193,7 +193,7 @@ def choices_of(
 
 
 def asked(events: Sequence[Event], relation: str, epochs: Sequence[int]) -> np.ndarray:
-    """Return proved upper ends of delta."""
+    """Return proved upper bounds of delta."""
     ledger = dpsub.Ledger()
     for event, times in zip(events, epochs, strict=True):
         ledger.record(
@@ -266,8 +266,8 @@ CASES = [
 def played(
     name: str, relation: str, draw: int, stretch: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return upper ends, and the values that the adversary attains, with numbers up to `stretch` in
-    place of 1."""
+    """Return upper bounds, and the values that the adversary attains, with numbers up to `stretch`
+    in place of 1."""
     rng = stream(
         SEED,
         experiment="epoch_games",

@@ -113,7 +113,7 @@ def plan(sampler: str) -> Sampler:
 def ends(
     sampler: str, n: int, group: int | tuple[int, int], relation: str, steps: int = 1
 ) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return both ends at all epsilons, and their kind."""
+    """Return both bounds at all epsilons, and their kind."""
     release = Release(plan(sampler), n, SCALE, steps, group=group)
     proof = Proof.of([release], relation)
     found = proof.accounts([Target(epsilon=x, width=GAP / 2) for x in EPSILONS])

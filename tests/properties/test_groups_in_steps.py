@@ -1,4 +1,4 @@
-"""Groups whose upper end is the curve of one record, and groups with Laplace noise: every order,
+"""Groups whose upper bound is the curve of one record, and groups with Laplace noise: every order,
 allocation and sample of tiny data sets, by a program that shares nothing with the accountant."""
 
 from __future__ import annotations

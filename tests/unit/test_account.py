@@ -295,7 +295,7 @@ def test_an_array_costs_little_more_than_one(
 
 
 def test_the_guarantee_comes_before_the_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within a budget an adaptive attack could take the work that the upper end needs."""
+    """Within a budget an adaptive attack could take the work that the upper bound needs."""
     asked: dict[str, Any] = {**WOR, "epsilon": 0.5}
     full = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, effort=None)
 

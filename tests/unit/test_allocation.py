@@ -1,4 +1,4 @@
-"""Random allocation: both ends against quadrature, closed forms and the schedule as it is drawn;
+"""Random allocation: both bounds against quadrature, closed forms and the schedule as it is drawn;
 faults are noticed."""
 
 from __future__ import annotations

@@ -69,14 +69,14 @@ def test_a_recommendation_is_shown_in_a_few_lines() -> None:
 @pytest.mark.parametrize(
     ("lower", "words"),
     [
-        (0.1, "bounds: the upper end is proved, an attack"),
-        (0.0, "upper: the upper end is proved, no"),
+        (0.1, "bounds: the upper bound is proved, an attack"),
+        (0.0, "upper: the upper bound is proved, no"),
     ],
 )
 def test_no_attack_is_said_to_attain_nothing(
     found: dpsub.Account, lower: float, words: str
 ) -> None:
-    """The lower end is 0 where, for instance, the time ended before the attack was computed."""
+    """The lower bound is 0 where, for instance, the time ended before the attack was computed."""
     ended = dataclasses.replace(found, kind="bounds", lower=lower)
     assert words in str(ended)
     assert ended.kind == words.partition(":")[0]
@@ -103,12 +103,12 @@ def test_an_infinite_end_is_neither_proved_nor_exact(
     assert answer.kind == "lower"
     text = str(answer)
     kinds = [line for name, line in account_lines(answer, 1e-5) if name == "kind"]
-    assert "upper end is proved" not in f"{text}{kinds}"
+    assert "upper bound is proved" not in f"{text}{kinds}"
     assert "exact up to" not in text and "Exact" not in str(kinds)
-    assert "no finite upper end was computed" in text
+    assert "no finite upper bound was computed" in text
     assert "empty guarantee" not in text
     assert account_values(answer)["guarantee"] is False
-    with pytest.raises(dpsub.ArgumentError, match="needs a proved upper end"):
+    with pytest.raises(dpsub.ArgumentError, match="needs a proved upper bound"):
         answer.statement()
 
 
@@ -116,7 +116,7 @@ def test_a_delta_of_one_is_computed_or_not(found: dpsub.Account) -> None:
     delta = dataclasses.replace(found, quantity="delta", lower=0.99, upper=1.0)
     assert "an empty guarantee" in str(delta)
     ended = dataclasses.replace(delta, width_met=False)
-    assert "no upper end below 1 was computed" in str(ended)
+    assert "no upper bound below 1 was computed" in str(ended)
     assert "an empty guarantee" not in str(ended)
 
 
@@ -268,7 +268,7 @@ def test_a_statement_that_cannot_be_made_says_what_helps(
     question: dict[str, Any], way_out: str
 ) -> None:
     found = dpsub.account(dpsub.Poisson(0.5), epsilon=0.01, quick=False, **question)
-    with pytest.raises(dpsub.ArgumentError, match=f"needs a proved upper end, .*; {way_out}"):
+    with pytest.raises(dpsub.ArgumentError, match=f"needs a proved upper bound, .*; {way_out}"):
         found.statement()
 
 
@@ -303,7 +303,7 @@ def test_pictures_are_drawn(name: str, tmp_path: Path, found: dpsub.Account) -> 
     assert path.read_text(encoding="utf-8").startswith("<?xml")
     for axes in figure.axes:
         proved, attained = (line.get_ydata() for line in axes.get_lines()[:2])
-        # of the errors of a test the lower end is what is proved
+        # of the errors of a test the lower bound is what is proved
         sign = -1 if axes.get_ylabel() == "false negative rate" else 1
         assert not (sign * proved < sign * attained).any()
         assert axes.get_xlabel() and axes.get_ylabel()

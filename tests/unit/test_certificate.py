@@ -183,7 +183,7 @@ def test_an_end_of_a_closed_form_is_not_claimed() -> None:
 def test_first_ends_alone_have_no_certificate(mechanism: str) -> None:
     answer = dpsub.account(dpsub.Poisson(0.01), **FEW, mechanism=mechanism, effort=1e-9)
     assert 0 < answer.lower < answer.upper < math.inf
-    with pytest.raises(dpsub.UnsupportedError, match="got first ends alone"):
+    with pytest.raises(dpsub.UnsupportedError, match="got closed forms"):
         answer.certificate()
 
 
@@ -242,4 +242,4 @@ def test_an_end_that_is_not_claimed_is_not_said_to_be_proved(
     assert main(["account", *words.split(), "--certificate", str(path)]) in (None, 0)
     printed = capsys.readouterr().out
     assert json.loads(path.read_text())["claim"]["lower"] is None
-    assert "proves the upper end alone again" in " ".join(printed.split())
+    assert "proves the upper bound alone again" in " ".join(printed.split())

@@ -30,7 +30,7 @@ class Planted:
 
     attained: float
     proved: float
-    tight: float | None = None  # the tight upper end, if one is known
+    tight: float | None = None  # the tight upper bound, if one is known
     sharp: bool = True
     asked: list[str] = field(default_factory=list)
 
@@ -111,7 +111,7 @@ def test_a_tight_end_decides_what_the_quick_one_leaves_open(
     assert judged(proof, 1.5) == "proved"
     assert proof.asked[-1] == "tight"
     assert judged(Planted(1.0, 2.0, tight=1.4), 1.3) == "open"
-    assert judged(Planted(1.0, 2.0, tight=2.5), 1.9) == "open"  # the better upper end is kept
+    assert judged(Planted(1.0, 2.0, tight=2.5), 1.9) == "open"  # the better upper bound is kept
     assert (
         "tight" not in (quick := Planted(1.0, 2.0, tight=1.4)).asked
         and judged(quick, 2.1) == "proved"

@@ -1,4 +1,4 @@
-"""Exported laws: their formula gives both ends, files come back as they were, and dp-accounting
+"""Exported laws: their formula gives both bounds, files come back as they were, and dp-accounting
 reads the upper one."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""First ends, which cost milliseconds: the full answers, quadrature and sums over all counts lie
-between them, and at extremes they are finite."""
+"""Closed-form bounds, which cost milliseconds: the full answers, quadrature and sums over all
+counts lie between them, and at extremes they are finite."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def covered(release: Release, relation: Relation) -> bool:
 
 
 def assert_around(lower: float, upper: float, full: Any) -> None:
-    """The first ends cross neither each other nor a full answer."""
+    """The closed-form bounds cross neither each other nor a full answer."""
     assert 0 <= lower <= upper < math.inf
     assert lower <= float(full.upper) * (1 + 1e-9) + 1e-12
     assert upper >= float(full.lower) * (1 - 1e-9) - 1e-12

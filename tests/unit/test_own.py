@@ -61,7 +61,7 @@ def test_outputs_that_one_data_set_never_has(places: tuple[float, ...]) -> None:
 
 
 def test_a_direction_that_is_taken_for_the_other_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The planted fault exchanges the profiles: enumeration finds an upper end too small."""
+    """The planted fault exchanges the profiles: enumeration finds an upper bound too small."""
 
     def exchanged(event: own_mechanism.OwnEvent) -> Any:
         return (

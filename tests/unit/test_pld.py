@@ -88,7 +88,7 @@ def test_gaussians_of_different_scales_add_their_squares() -> None:
 
 
 def between(low: float, high: float) -> Callable[[float, float], bool]:
-    """Check that both ends lie in an interval."""
+    """Check that both bounds lie in an interval."""
     return lambda lower, upper: low <= lower <= upper <= high
 
 

@@ -218,7 +218,7 @@ def test_a_scheme_without_its_work_has_noise_by_first_ends(monkeypatch: pytest.M
     monkeypatch.setattr(source, "needed", slow)
     found = recommend(1000, batch_size=10, epochs=1, epsilon=1.0, delta=1e-5)
     wor = next(one for one in found.schemes if one.name == "wor")
-    assert wor.theorem == "First ends, docs/proofs/first_ends.md"
+    assert wor.theorem == "Closed-form bounds, docs/proofs/first_ends.md"
     assert 0 < wor.refuted < wor.noise_multiplier
     assert found.schemes[0].name == "poisson"  # of those that are even the one that is used most
 

@@ -203,7 +203,7 @@ def test_a_recommendation_takes_less_noise_where_a_game_proves_it() -> None:
     assert first.necessary <= found.necessary < found.noise_multiplier < first.noise_multiplier
     assert found.noise_multiplier < 1.05 * found.necessary
     assert found.epsilon_lower <= found.epsilon_upper <= 1.0
-    # where both ends are about one number there is no game
+    # where both bounds are about one number there is no game
     poisson = dpsub.Release(dpsub.Poisson(0.2), 50, 1.0, 5)
     exact = needed(poisson, goal)
     assert tightened(poisson, goal, exact) == exact

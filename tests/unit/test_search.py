@@ -49,7 +49,7 @@ SUBSTITUTE: dict[str, Any] = {"adjacency": "substitute"}
 
 
 def proved(sampler: Sampler, n: int | None, *, width: float | None = None, **asked: Any) -> Account:
-    """Return the upper end alone."""
+    """Return the upper bound alone."""
     epsilon, delta = asked.pop("epsilon", None), asked.pop("delta", None)
     proof = Proof.of([Release(sampler, n, **asked)], "substitute")
     return proof.upper(Target(epsilon, delta, width or proof.width))

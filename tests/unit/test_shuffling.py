@@ -1,5 +1,5 @@
-"""Shuffled epochs: the upper end holds for all data sets that are tried, the lower one is attained
-by those named."""
+"""Shuffled epochs: the upper bound holds for all data sets that are tried, the lower one is
+attained by those named."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def two_steps(first: np.ndarray, second: np.ndarray, s: float, epsilon: float) -
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("s", [0.4, 1.0])
 def test_two_batches_by_quadrature(relation: Relation, s: float) -> None:
-    """The named data sets attain the lower end; no filler of any sign exceeds the upper one."""
+    """The named data sets attain the lower bound; no filler of any sign exceeds the upper one."""
     other = OTHER[relation]
     for epsilon in EPSILONS:
         lower, upper = ends(2, 1, relation, s, epsilon)
@@ -142,7 +142,7 @@ def test_the_quadrature_would_find_faults(fault: Callable[..., LargestStep]) -> 
 )
 def test_simulated_epochs(n: int, m: int, relation: Relation, s: float, epsilon: float) -> None:
     """By permutations, sums of batches and noise, the event that the largest step, from the value
-    that the fillers give, exceeds a threshold gains as much as the lower end claims."""
+    that the fillers give, exceeds a threshold gains as much as the lower bound claims."""
     runs, rng = 200_000, stream(3, experiment="shuffle", cell={"n": n}, role="noise", replicate=0)
     steps = -(-n // m)
     sizes = np.minimum(m, n - m * np.arange(steps))

@@ -81,7 +81,7 @@ def ends(
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize(("n", "rate", "most"), SIZES)
 def test_every_sample_of_tiny_data_sets(relation: Relation, n: int, rate: float, most: int) -> None:
-    """No data set exceeds the upper end, in either direction, and one of the two that are named
+    """No data set exceeds the upper bound, in either direction, and one of the two that are named
     attains the lower."""
     s, found = 0.8, {}
     for v, *fillers in itertools.product((1.0, 0.4), *[(-1.0, 0.0, 1.0)] * n):
@@ -163,7 +163,7 @@ def test_samples_that_are_always_cut_are_those_of_fixed_size() -> None:
 
 
 def test_seldom_cut_samples_are_nearly_poisson() -> None:
-    """Both ends meet Poisson's value where cuts are rarer than delta."""
+    """Both bounds meet Poisson's value where cuts are rarer than delta."""
     event = cut(10_000, 0.01, 180, Relation.ADD_REMOVE, 1.0)
     lower, upper, _ = Composition([(event, 100)]).answer(Target(delta=1e-5))
     known = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=100, delta=1e-5)

@@ -27,8 +27,8 @@ def as_stated(sampler: Any, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def upper_end_of(answer: Account) -> dict[str, Any]:
-    """Return a certificate of the answer's upper end alone. Of Theorem 61 it holds fewer orders and
-    cells than the answer, and claims a little more."""
+    """Return a certificate of the answer's upper bound alone. Of Theorem 61 it holds fewer orders
+    and cells than the answer, and claims a little more."""
     found: dict[str, Any] = json.loads(json.dumps(answer.certificate(), allow_nan=False))
     assert answer.upper * (1 - 1e-8) <= found["claim"]["upper"] <= answer.upper * 1.05
     found["claim"]["lower"], found["lower"] = None, None

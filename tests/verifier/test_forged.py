@@ -245,7 +245,7 @@ def test_ends_that_contradict_each_other_are_both_refuted(tmp_path: Path) -> Non
     data = ends_that_contradict()
     data["upper"]["forward"][0]["theorem"] = data["lower"]["parts"][0]["statistic"] = "99"
     lines, status = proved_again(data, tmp_path)
-    assert status == REFUTED and len(lines) == 1 and "above the upper end" in lines[0], lines
+    assert status == REFUTED and len(lines) == 1 and "above the upper bound" in lines[0], lines
 
 
 @pytest.mark.parametrize("name", ["poisson", "wor, zero_out", "deterministic", "allocation"])
@@ -762,7 +762,7 @@ def other_group(data: Data, end: str) -> None:
 
 
 def other_relation(data: Data, end: str) -> None:
-    """The relation is substitution for an upper end, as replacing tells more than adding."""
+    """The relation is substitution for an upper bound, as replacing tells more than adding."""
     data["question"]["adjacency"] = "substitute" if end == "upper" else "zero_out"
     for part in parts_of(data[end]) if end == "lower" else []:
         part["data"]["other"] = 0

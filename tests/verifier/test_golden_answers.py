@@ -379,4 +379,4 @@ def test_a_golden_answer_that_claims_more_is_refuted(tmp_path: Path) -> None:
     ).certificate()
     certificate["claim"]["upper"] *= 0.9999
     lines, status = proved_again(certificate, tmp_path)
-    assert status == 1 and lines[-1].startswith("refuted: upper end")
+    assert status == 1 and lines[-1].startswith("refuted: upper bound")

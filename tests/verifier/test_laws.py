@@ -124,7 +124,7 @@ def test_wide_laws_do_not_stand_in_memory_together(monkeypatch):
 
 
 def test_what_is_cut_off_is_charged():
-    """Upper ends rise and lower ends fall, by no more than a few times the mass that is cut."""
+    """Upper bounds rise and lower bounds fall, by no more than a few times the mass that is cut."""
     exact = composed_profile([(SMALL, 40)], arb(2.0), CUT, True)
     for cut in (1e-12, 1e-6):
         above = composed_profile([(SMALL, 40)], arb(2.0), arb(cut), True)
@@ -136,7 +136,7 @@ def test_what_is_cut_off_is_charged():
 @pytest.mark.parametrize("upper", [True, False])
 def test_rare_ends_of_one_law_are_charged_too(upper):
     """Mass cut on the right is charged to infinity, and mass cut on the left to the first loss that
-    is kept; for a lower end it is dropped."""
+    is kept; for a lower bound it is dropped."""
     rare = arb(1) / 1024
     law = Law(1.0, 0.0, [-5, 0, 5], [rare, arb(0.5), rare], 0.0)
     kept, low = (

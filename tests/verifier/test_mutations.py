@@ -174,7 +174,7 @@ def test_other_fillers_of_a_record_put_to_0_are_refuted(name, tmp_path):
         data = copy.deepcopy(found)
         data["lower"]["parts"][0]["data"]["filler"] = filler
         lines, status = proved_again(data, tmp_path)
-        assert status == 1 and lines[-1].startswith("refuted: lower end"), lines
+        assert status == 1 and lines[-1].startswith("refuted: lower bound"), lines
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_a_unit_of_another_size_is_refuted(name, tmp_path):
     for part in (*data["upper"]["forward"], *(data["upper"]["backward"] or [])):
         part["theorem"] = wrong
     lines, status = proved_again(data, tmp_path)
-    assert status == 1 and lines[-1].startswith("refuted: upper end"), lines
+    assert status == 1 and lines[-1].startswith("refuted: upper bound"), lines
 
 
 @pytest.mark.parametrize("group", [0, -1, 1.5, True, [0, 0], [1], "2"], ids=str)

@@ -88,8 +88,8 @@ class Release:
     group : int or tuple of int
         Number of records, at most, that one unit of privacy holds (`Group`).
     one_sided : bool
-        Whether they stand for other releases, which tell at most as much of a record: an upper end
-        holds for those, too, and no attack on these is one on them.
+        Whether they stand for other releases, which tell at most as much of a record: an upper
+        bound holds for those, too, and no attack on these is one on them.
 
     Raises
     ------

@@ -136,7 +136,7 @@ def _run(command: str, words: list[str]) -> int:
         _progress(command),
         _time_limit(getattr(arguments, "time_limit", None)),
     ):
-        # Numerical uncertainty is part of the ends of an answer.
+        # Numerical uncertainty is part of the bounds of an answer.
         warnings.simplefilter("ignore")
         # A command that takes several values of an option at once shares its work between them; the
         # others get one question each.
@@ -341,8 +341,8 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         )
 
     before = signal.signal(signal.SIGALRM, stop)
-    # Computations that count their work return valid ends at the limit; the alarm is for what does
-    # not.
+    # Computations that count their work return valid bounds at the limit; the alarm is for what
+    # does not.
     signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)
     try:
         with work.timed(seconds):

@@ -66,17 +66,17 @@ def add_arguments(parser: Parser) -> None:
         "write a certificate, from which a second program proves the answer again "
         "(docs/certificates.md)"
     )
-    add_plot(parser, "both ends over the number of steps")
+    add_plot(parser, "both bounds over the number of steps")
     add_statement(parser)
     parser.add_argument("--certificate", type=new_file, metavar="FILE", help=certificate)
 
 
 def _proved_again(certificate: dict[str, Any], account: Any) -> str:
-    """The ends that a certificate claims; not every attack can be written into one."""
+    """The bounds that a certificate claims; not every attack can be written into one."""
     claim = certificate["claim"]
     if claim["lower"] is None and account.lower > 0:
-        return "the upper end alone"
-    return "the answer" if claim["upper"] is not None else "the lower end alone"
+        return "the upper bound alone"
+    return "the answer" if claim["upper"] is not None else "the lower bound alone"
 
 
 def run(arguments: Namespace) -> Answer:
@@ -120,7 +120,7 @@ def run(arguments: Namespace) -> Answer:
         values = answers.account_values(account) | proof
         answer = Answer(values, title, [*account_lines(account), *written], explained)
         return stated(answer, account, arguments)
-    # One account holds arrays of ends; each value is shown as an account of its own.
+    # One account holds arrays of bounds; each value is shown as an account of its own.
     ends = zip(at_value, account.lower, account.upper, strict=True)
     per_value = [
         (value, replace(account, lower=lower, upper=upper)) for value, lower, upper in ends

@@ -84,7 +84,7 @@ def run(arguments: Namespace) -> Answer:
             f" ± {design.size_sd:.3g}" if design.size_sd else ""
         )
         numbers = (
-            # A lower end is rounded down, an upper end up.
+            # A lower bound is rounded down, an upper bound up.
             _bound(design.lower, down),
             _bound(design.upper, up),
             _bound(design.exact, up),

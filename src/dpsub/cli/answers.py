@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 _MEANING = {
     "exact": "Exact up to numerical error.",
-    "bounds": "Bounds. The upper end is proved. A known attack achieves the lower end; no smaller "
-    "{quantity} can be claimed.",
-    "upper": "Upper bound. The upper end is proved. The lower end is trivial: {attack}.",
-    "lower": "Lower bound. A known attack achieves the lower end; no smaller {quantity} can be "
-    "claimed. No upper end was computed.",
+    "bounds": "Bounds. The upper bound is proved. A known attack achieves the lower one; no "
+    "smaller {quantity} can be claimed.",
+    "upper": "Upper bound. The upper bound is proved. The lower bound is trivial: {attack}.",
+    "lower": "Lower bound. A known attack achieves the lower bound; no smaller {quantity} can be "
+    "claimed. No upper bound was computed.",
     "paper": "The papers' computation: the value of the papers' pair of densities lies between "
-    "the two ends.",
+    "the two bounds.",
 }
 
 
@@ -167,7 +167,7 @@ def account_values(account: Account) -> dict[str, Any]:
 
 
 def guaranteed(account: Account) -> bool:
-    """Whether the upper end is proved for the sampler."""
+    """Whether the upper bound is proved for the sampler."""
     return account.kind not in ("paper", "lower")
 
 
@@ -182,11 +182,11 @@ def account_lines(account: Account, at_value: float) -> list[Line]:
 
 
 def account_ends(account: Account) -> tuple[str, str]:
-    """Upper and lower end, with a note on which of them is proved or trivial."""
+    """Upper and lower bound, with a note on which of them is proved or trivial."""
     proved = "  (proved)" if guaranteed(account) else ""
     if account.kind == "lower":
         proved = "  (not computed)"
-    # Without an attack the lower end is 0, which everybody knows.
+    # Without an attack the lower bound is 0, which everybody knows.
     trivial = "" if account.lower_pair else "  (trivial)"
     return up(account.upper) + proved, down(account.lower) + trivial
 
@@ -219,7 +219,7 @@ def account_facts(account: Account, promises: str | list[str]) -> list[Line]:
 def promise(account: Account, at_value: float) -> str:
     """The guarantee in words."""
     if account.kind == "lower":
-        return "NO: no upper end was computed"
+        return "NO: no upper bound was computed"
     if not guaranteed(account):
         return (
             "NO: this reproduces a published computation, which covers neither the "

@@ -1,8 +1,9 @@
 """Whether a claimed epsilon (at --delta) or delta (at --epsilon) of many releases holds: proved,
 refuted or open.
 
-proved: the upper end is at most the claim.  refuted: an attack on the data sets named attains more.
-open: the claim lies between the two ends. With --strict the exit status is 0, 1 or 2 for these.
+proved: the upper bound is at most the claim.  refuted: an attack on the data sets named attains
+more. open: the claim lies between the two bounds. With --strict the exit status is 0, 1 or 2 for
+these.
 
 --event takes an event of dp-accounting in place of the releases: FILE.json with a class_name and
 the attributes of each event, or MODULE:NAME, a DpEvent of that name. Its noise multiplier is the

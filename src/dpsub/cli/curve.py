@@ -3,12 +3,12 @@ error rates of every test.
 
 A test decides from all releases which of two neighbouring data sets was used. A test with
 false-positive rate x has at least the false-negative rate shown; the lowest possible one lies
-between the two ends. Advantage: the largest difference between the probabilities of an event on the
-two data sets.  mu: the parameter of Gaussian differential privacy, for all epsilons (sampling does
-not lower this one) and for the epsilons shown.
+between the two bounds. Advantage: the largest difference between the probabilities of an event on
+the two data sets.  mu: the parameter of Gaussian differential privacy, for all epsilons (sampling
+does not lower this one) and for the epsilons shown.
 
 JSON: quantity (delta), epsilon, lower, upper, false_positive, false_negative_lower,
-false_negative_upper (lists), advantage, mu, mu_within (pairs of ends), kind, guarantee, pair,
+false_negative_upper (lists), advantage, mu, mu_within (pairs of bounds), kind, guarantee, pair,
 adjacency, sensitivity, conditions. Infinite numbers are the string "Infinity".  --csv
 writes epsilon, lower and upper, --plot a picture (needs matplotlib).
 """

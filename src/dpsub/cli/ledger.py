@@ -63,7 +63,7 @@ def add_arguments(parser: Parser) -> None:
         f"{DEFAULT_RELATION.removesuffix(')')}; one for all entries)",
     )
     add_width(parser)
-    add_plot(parser, "both ends after each entry")
+    add_plot(parser, "both bounds after each entry")
     add_statement(parser)
 
 
@@ -107,7 +107,7 @@ def _left(arguments: Namespace, ledger: dpsub.Ledger) -> Answer:
         raise ArgumentError(
             "--left needs a budget, got none or half of one; give --epsilon and --delta"
         )
-    # a number of steps is no answer with two ends
+    # a number of steps is no answer with two bounds
     for name in ("statement", "clip", "plot", "width", "quick"):
         if getattr(arguments, name) not in (None, False):
             raise ArgumentError(f"--left returns a number of steps and takes no --{name}; drop it")

@@ -5,7 +5,7 @@ The options are those of the loop: of a DataLoader, of DistributedSampler, and o
 of gradients. A loop that no theorem covers is refused, with the reason.
 
 JSON: releases (sampler, n, noise_multiplier and steps of each kind), one_sided (whether only the
-upper end is about this loop), notes (the decisions made), and the keys of dpsub account.
+upper bound is about this loop), notes (the decisions made), and the keys of dpsub account.
 """
 
 from __future__ import annotations

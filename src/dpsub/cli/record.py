@@ -84,7 +84,7 @@ def _entered(
         exceeds = proved > arguments.epsilon
         values["proved_epsilon"] = proved
         within = f"epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
-        # By the proved upper end: what is open counts as exceeding.
+        # By the proved upper bound: what is open counts as exceeding.
         outcome = f"not proved to stay within {within}" if exceeds else f"proved: within {within}"
         budget_lines = [("budget", outcome), ("with these", f"epsilon {up(proved)} is proved")]
     if exceeds:

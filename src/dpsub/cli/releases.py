@@ -79,13 +79,13 @@ def add_mechanism(parser: Parser, names: Sequence[str]) -> None:
 
 
 def add_width(parser: Parser, default: str = "half a percent of epsilon, 5 %% of delta") -> None:
-    """Add the options for the distance of the two ends, and for the work that it may take."""
+    """Add the options for the distance of the two bounds, and for the work that it may take."""
     parser.add_argument(
         "--width",
         type=number,
         metavar="W",
         help=(
-            "requested distance between the ends: absolute for epsilon, relative for delta "
+            "requested distance between the bounds: absolute for epsilon, relative for delta "
             f"(default: {default})"
         ),
     )

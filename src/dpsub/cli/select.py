@@ -48,7 +48,7 @@ def add_arguments(parser: Parser) -> None:
     add_denominator(parser)
     add_statement(parser)
     parser.add_argument(
-        "--quick", action="store_true", help="a coarser grid, whose ends are farther apart"
+        "--quick", action="store_true", help="a coarser grid, whose bounds are farther apart"
     )
     parser.add_effort()
 

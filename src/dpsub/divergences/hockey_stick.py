@@ -334,7 +334,7 @@ class WorstMechanism(NamedTuple):
     samples."""
 
     divergence: float
-    dual: float  # an upper end for all mechanisms, by weak duality
+    dual: float  # an upper bound for all mechanisms, by weak duality
     # probability of 1 on each sample, of a mechanism of one bit that attains the divergence
     event: np.ndarray
 

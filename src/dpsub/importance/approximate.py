@@ -357,7 +357,7 @@ def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
         high = low * _GROWTH
     else:
         # The largest weight decreases in mu: that of the next larger mu in the table is feasible,
-        # and that of the next smaller one is an upper end.
+        # and that of the next smaller one is an upper bound.
         table = np.geomspace(shifts.min(), shifts.max(), _TABLE)
         table_weights = gaussian_weights(table, epsilon, goal)
         above = np.clip(np.searchsorted(table, shifts), 1, _TABLE - 1)

@@ -3,7 +3,7 @@ all rows.
 
 *Canaries.* The code in use is run with and without a canary. An event is chosen on one half of the
 draws and has exact confidence intervals (Clopper and Pearson) on the other half. The log-ratio of
-the lower end with the canary to the upper end without it is a lower bound on the loss.
+the lower limit with the canary to the upper limit without it is a lower bound on the loss.
 
 *Coresets.* Theorem 15: |cost of all - cost of sample| <= (e/2)(cost of all at C + at the mean) for
 all sets C of at most k centres at once, for independent draws. `coreset_deviation` is the smallest

@@ -54,7 +54,7 @@ def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> C
     """Bounds on the acceptance of symmetric unimodal noise with the privacy (epsilon, delta).
 
     A ratio of bound to sensitivity without a small denominator is rounded up, which only raises
-    the upper end. It is 1 where the program would be too large or its coefficients too far apart.
+    the upper bound. It is 1 where the program would be too large or its coefficients too far apart.
     """
     order, target = checked_budget(epsilon, delta)
     lower = staircase(order, bound, sensitivity)

@@ -124,7 +124,7 @@ def plain_noise(
         # T releases with Gaussian noise are one with sqrt(T) times the sensitivity.
         composed = single * math.sqrt(times)
         scale = calibrated = family.calibrated(order, target, composed).scale
-        # The calibration may be short by a rounding, which the certified upper end shows.
+        # The calibration may be short by a rounding, which the certified upper bound shows.
         excess = 1e-14
         while true_delta(Recycled.within(family(scale), 0.0, bound, composed), order) > target:
             scale = calibrated * (1 + excess)

@@ -2,8 +2,8 @@
 from both sides.
 
 With symmetric bounds the noise and its shift by the full sensitivity dominate every pair of
-neighbours, also in adaptive compositions. With asymmetric bounds the upper end takes the larger
-profile of the two directions at every order, and the lower end composes one direction throughout,
+neighbours, also in adaptive compositions. With asymmetric bounds the upper bound takes the larger
+profile of the two directions at every order, and the lower bound composes one direction throughout,
 from a distribution on a grid that the pair dominates (docs/recycling.md, section 4).
 """
 
@@ -61,7 +61,7 @@ def checked_steps(steps: Any) -> int:
 def lower_law(
     forward: Divergence, backward: Divergence, step: float, indices: np.ndarray, infinity: float
 ) -> PrivacyLossDistribution:
-    """Privacy loss distribution that the pair (P, Q) dominates: a lower end for composition.
+    """Privacy loss distribution that the pair (P, Q) dominates: a lower bound for composition.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class RecycledEvent(Event):
     def fitting(self, step: float) -> float:
         """A step near `step` such that D / b and L are nearly multiples of it.
 
-        The lower end is sharp where the atoms of the loss lie on the grid. Only Laplace noise has
+        The lower bound is sharp where the atoms of the loss lie on the grid. Only Laplace noise has
         atoms; if many of them lie between two orders, they do not matter.
         """
         unit = self.law.sensitivity / self.law.kernel.scale
@@ -223,7 +223,7 @@ def account(
     adjacency : str
         The relation under which `law.sensitivity` holds; it only enters the statement.
     width : float, optional
-        Largest distance of the two ends: absolute for epsilon (1e-3 by default), relative for
+        Largest distance of the two bounds: absolute for epsilon (1e-3 by default), relative for
         delta (5e-3 by default).
     """
     relation = relation_named(adjacency)
@@ -294,12 +294,12 @@ def _composed_infinite_mass(law: Recycled, steps: int) -> float:
 
 
 def _single_release(law: Recycled, target: Target) -> tuple[float, float]:
-    """Both ends for one release from the closed form; those of epsilon from those of delta."""
+    """Both bounds for one release from the closed form; those of epsilon from those of delta."""
     bounds = RecycledProfile(law).bounds
     if target.delta is None:
         lower, upper = bounds(target.epsilon or 0.0)
         return float(lower), float(upper)
-    # The lower end of the bracket for the smaller delta, and the upper end for the larger one.
+    # The lower bound of the bracket for the smaller delta, and the upper bound for the larger one.
     least, _ = bisected_epsilon(lambda epsilon: float(bounds(epsilon)[0]), target.delta)
     _, largest = bisected_epsilon(lambda epsilon: float(bounds(epsilon)[1]), target.delta)
     return least, largest

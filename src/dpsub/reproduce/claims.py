@@ -55,10 +55,10 @@ def truth(proved: Iterable[bool], refuted: Iterable[bool], note: str) -> Finding
     ----------
     proved : iterable of bool
         Of each case, whether certified ends give the statement: where it is a guarantee, an upper
-        end of the loss.
+        bound of the loss.
     refuted : iterable of bool
-        Of each case, whether a certified end contradicts it: where it is a guarantee, a lower end,
-        an attack. One case suffices.
+        Of each case, whether a certified bound contradicts it: where it is a guarantee, a lower
+        bound, an attack. One case suffices.
     note : str
         What decides.
     """

@@ -54,7 +54,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ends(cell: Cell) -> tuple[float, float]:
-    """Return both ends at a noise multiplier of 2, by one grid each."""
+    """Return both bounds at a noise multiplier of 2, by one grid each."""
     goal = Goal(1.0, cell.target_delta, cell.adjacency, 0.05)
     candidates = Candidates(
         lambda noise: [Release(cell.plan, cell.n, noise, cell.steps)], NOISE, goal

@@ -33,7 +33,7 @@ _MOST_ROUNDS = 12
 # factor of the step after a grid that takes too much work
 _CHEAPER = 4.0
 
-# Both ends: errors fall with the square of the step, and the next grid aims a little inside the
+# Both bounds: errors fall with the square of the step, and the next grid aims a little inside the
 # width; a gap that falls by less than a fifth in a round has stalled, and one that does not move at
 # all is not due to the grid
 _INSIDE, _STALLED, _UNMOVED, _MOST_STALLS = 0.85, 0.8, 0.98, 3
@@ -60,7 +60,7 @@ class Target:
     delta : float, optional
         In (0, 1).
     width : float
-        How far apart the two ends of the answer may be: absolute for epsilon, relative for delta.
+        How far apart the two bounds of the answer may be: absolute for epsilon, relative for delta.
     """
 
     epsilon: float | None = None
@@ -112,7 +112,7 @@ class Target:
 
 
 class Bracket(NamedTuple):
-    """Both ends of an answer, and whether they are as close as the target wants.
+    """Both bounds of an answer, and whether they are as close as the target wants.
 
     They hold in any case; `width_met` is False where a limit of numbers or of work came first.
     """
@@ -249,7 +249,7 @@ class GridRefinement(Refinement[LossGrid]):
 
 
 class BothEnds(GridRefinement):
-    """Both ends of numbers that upper and lower bounds approach alike.
+    """Both bounds of numbers that upper and lower bounds approach alike.
 
     Their distance is the error itself, and is measured: no estimate enters.
     """
@@ -272,7 +272,7 @@ class BothEnds(GridRefinement):
         self._last_step = math.inf
 
     def refined(self, grid: LossGrid) -> list[Bracket]:
-        """Both ends for each target, from this first grid on."""
+        """Both bounds for each target, from this first grid on."""
         self.run(grid)
         brackets = []
         for i, target in enumerate(self.targets):
@@ -337,9 +337,9 @@ class BothEnds(GridRefinement):
 
 
 class OneEnd(GridRefinement):
-    """The upper or the lower end alone.
+    """The upper or the lower bound alone.
 
-    The move on the last grid tells when to stop. An upper end needs all directions. A lower one
+    The move on the last grid tells when to stop. An upper bound needs all directions. A lower one
     leaves out a direction that is far behind on the first grid, and ends where it will not overtake
     `known_lower`, which another attack attains and which is not part of the answer.
     """

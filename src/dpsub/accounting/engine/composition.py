@@ -37,8 +37,8 @@ from dpsub.errors import ArgumentError, NumericalError
 
 # of the work that is left, for each choice of data sets but the last one
 _FIRST_CHOICES = 0.7
-# steps of first grids in a standard deviation of one loss: of upper ends alone, and of all others,
-# where lower bounds lose more to rounding
+# steps of first grids in a standard deviation of one loss: of upper bounds alone, and of all
+# others, where lower bounds lose more to rounding
 _UPPER_STEPS, _STEPS = 8, 12
 # of the width: what may be charged for a transform at the tilt of another target ("Many targets")
 _SHARED_TRANSFORM = 1e-2
@@ -86,7 +86,7 @@ class Composition:
 
     @property
     def is_exact(self) -> bool:
-        """Whether both ends are equal up to numerical error.
+        """Whether both bounds are equal up to numerical error.
 
         They do for exact events, and for a single step whose attack attains its profile.
         """
@@ -356,11 +356,11 @@ class Composition:
     # As many grids as it takes
 
     def answer(self, target: Target) -> Bracket:
-        """Both ends for one target, as `answers`."""
+        """Both bounds for one target, as `answers`."""
         return self.answers([target])[0]
 
     def answers(self, targets: Sequence[Target]) -> list[Bracket]:
-        """Both ends for each target.
+        """Both bounds for each target.
 
         They are as close as the target wants where they are about one number; else each is as sharp
         as it wants.
@@ -375,17 +375,17 @@ class Composition:
         return brackets
 
     def bound(self, target: Target) -> End:
-        """Upper end for one target, as `bounds`."""
+        """Upper bound for one target, as `bounds`."""
         return self.bounds([target])[0]
 
     def attack(self, target: Target) -> End:
-        """Lower end for one target, as `attacks`."""
+        """Lower bound for one target, as `attacks`."""
         return self.attacks([target])[0]
 
     def brackets(
         self, targets: Sequence[Target], directions: Sequence[bool] | None = None
     ) -> list[Bracket]:
-        """Both ends for each target where they are about one number.
+        """Both bounds for each target where they are about one number.
 
         Directions are all, or those that are given.
         """
@@ -399,7 +399,7 @@ class Composition:
             return [Bracket(0.0, target.ceiling, False) for target in targets]
 
     def bounds(self, targets: Sequence[Target]) -> list[End]:
-        """The upper end for each target."""
+        """The upper bound for each target."""
         if len(self.proofs) > 1:
             return self._smallest_bounds(targets)
         of_delta = targets[0].delta is None
@@ -426,7 +426,7 @@ class Composition:
         return ends
 
     def _smallest_bounds(self, targets: Sequence[Target]) -> list[End]:
-        """The smallest upper end that any proof gives, each refined on grids of its own."""
+        """The smallest upper bound that any proof gives, each refined on grids of its own."""
         first, *others = self.proofs
         # the first proof costs little; what it leaves of the work is for the others
         with work.share(1 / 4):
@@ -451,7 +451,7 @@ class Composition:
         return refinement.refined(grid, self._smallest_spread / _UPPER_STEPS)
 
     def _with_its_own_tail(self, target: Target, shared: End, grid: LossGrid) -> End:
-        """Return the better one of an upper end and of one with a tail that suits this target
+        """Return the better one of an upper bound and of one with a tail that suits this target
         alone.
 
         The tail that the smallest answer needs keeps rare losses of many nats, at whose tilt
@@ -505,7 +505,7 @@ class Composition:
         known_lower: Sequence[float] | None = None,
         directions: Sequence[bool] | None = None,
     ) -> list[End]:
-        """The lower end for each target; 0 where no attack is known.
+        """The lower bound for each target; 0 where no attack is known.
 
         Directions are all, or those that are given. Bounds are refined only while they may overtake
         `known_lower` of an attack of another kind, which is not part of the answer.
@@ -527,7 +527,7 @@ class Composition:
         known_lower: Sequence[float] | None,
         directions: Sequence[bool] | None,
     ) -> list[End]:
-        """Return the largest lower end of any choice of data sets, each refined only while it may
+        """Return the largest lower bound of any choice of data sets, each refined only while it may
         be that."""
         best = [End(0.0, True, True)] * len(targets)
         known = list(known_lower or [0.0] * len(targets))
@@ -544,7 +544,7 @@ class Composition:
 
 
 def _least(first: End, second: End) -> End:
-    """The smaller one of two upper ends; a proof that did not come to its end may give less."""
+    """The smaller one of two upper bounds; a proof that did not come to its end may give less."""
     least = min(first, second, key=lambda end: end.value)
     return least._replace(settled=first.settled and second.settled)
 

@@ -132,7 +132,7 @@ def limited(effort: float) -> Iterator[None]:
 
 @contextmanager
 def uncounted() -> Iterator[None]:
-    """Let the block cost nothing: first ends, which exist with any budget."""
+    """Let the block cost nothing: closed-form bounds, which exist with any budget."""
     before = _METER.set(None)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Upper ends by the value of a game: the cells that cover the choices of a step, and the grid.
+"""Upper bounds by the value of a game: the cells that cover the choices of a step, and the grid.
 
 The two extreme choices, those of the filler flip, are played first, on a coarse grid: they show the
 value of the game with the smallest cells, and at which orders a choice matters. There every cell is
@@ -33,7 +33,7 @@ from dpsub.errors import NumericalError
 
 # steps of grids, in standard deviations of one loss: where a cover is sought, and the finest
 _COVERING, _FINEST = 1 / 2, 1 / 64
-# upper ends that are so many times as large as lower ones tell next to nothing
+# upper bounds that are so many times as large as lower ones tell next to nothing
 _FAR_APART = 2
 # work of a law, besides the bounds at its orders
 _LAW = 1e5
@@ -78,7 +78,7 @@ Group = tuple[Any, ...]
 
 @dataclass(frozen=True, eq=False)
 class FillerGame:
-    """The upper end for `steps` adaptive releases; `spread`: standard deviation of one loss,
+    """The upper bound for `steps` adaptive releases; `spread`: standard deviation of one loss,
     roughly."""
 
     cells: GameCells
@@ -257,7 +257,7 @@ class _CoverSearch:
     @property
     def is_settled(self) -> bool:
         """Whether neither finer grids nor more cells would lower the answer by a percent, or to
-        within one or the width of the lower end, as the extreme choices show on the finest grid,
+        within one or the width of the lower bound, as the extreme choices show on the finest grid,
         the plays on others, and one choice of each cell."""
         if not self._aims:
             return False

@@ -1,4 +1,4 @@
-"""Many steps of samples of fixed size as a game: a proved upper end that, without replacement,
+"""Many steps of samples of fixed size as a game: a proved upper bound that, without replacement,
 converges to the exact value.
 
 At each step an adversary picks vectors of the unit ball: v and v' of the differing record, and

@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from dpsub.accounting.questions.proof import Proof
 
 KINDS = ("exact", "bounds", "upper", "lower", "paper")
-"""exact: the worst data sets attain the value; the two ends differ by numerical error alone, within
-the requested width.  bounds: the upper end is proved, and explicit data sets, perhaps adaptive,
-attain the lower one, so that no guarantee below it can hold.  upper, lower: one of these ends; the
-other one is trivial: a lower one of 0, an epsilon that is infinite.  paper: bounds on the value of
-the papers' pair, which is not a guarantee."""
+"""exact: the worst data sets attain the value; the two bounds differ by numerical error alone,
+within the requested width.  bounds: the upper bound is proved, and explicit data sets, perhaps
+adaptive, attain the lower one, so that no guarantee below it can hold.  upper, lower: one of these
+bounds; the other one is trivial: a lower one of 0, an epsilon that is infinite.  paper: bounds on
+the value of the papers' pair, which is not a guarantee."""
 WIDTH_MISSED = (
-    "wider than requested: numerical limits stopped the refinement early; both ends are valid"
+    "wider than requested: numerical limits stopped the refinement early; both bounds are valid"
 )
 """Condition that is added to those of a quick answer where `Account.width_met` is false."""
 WIDTH_REASONS = {
     "effort": "effort: the budget of work ended the refinement; raise effort",
-    "numerics": "numerics: no finer grid brings the ends closer",
+    "numerics": "numerics: no finer grid brings the bounds closer",
     "theory": "theory: no closer proof or attack is known; more effort does not help",
     "quick": "quick: this is the first bound; ask without quick",
 }
-"""Reasons why ends are farther apart than requested, and what would help."""
+"""Reasons why bounds are farther apart than requested, and what would help."""
 
 
 @dataclass(frozen=True)
@@ -57,29 +57,29 @@ class Account(ShortText):
     kind : {"exact", "bounds", "upper", "lower", "paper"}
         See `KINDS`.
     pair, lower_pair : str
-        The two distributions (or the proved profile) behind the upper end, and the attack behind
-        the lower end.
+        The two distributions (or the proved profile) behind the upper bound, and the attack behind
+        the lower bound.
     adjacency : Relation
     sensitivity : str
         By how much one occurrence of the differing record can change the released value.
     quantity : {"delta", "epsilon"}
     conditions : tuple of str
-        The conditions of the upper end; empty if it is not a guarantee.
+        The conditions of the upper bound; empty if it is not a guarantee.
     width_met : bool
-        Whether the ends are as close as requested. If not, both are still valid, and
-        `width_reason` says why. For a quick answer: whether each end is that accurate.
+        Whether the bounds are as close as requested. If not, both are still valid, and
+        `width_reason` says why. For a quick answer: whether each bound is that accurate.
     theorem, lower_theorem : str
-        What proves the upper end, and where the attack behind the lower end stands, with the
+        What proves the upper bound, and where the attack behind the lower bound stands, with the
         page of docs/proofs.
     width_reason : str
-        Why the ends are farther apart than requested (effort, numerics or theory), and what would
+        Why the bounds are farther apart than requested (effort, numerics or theory), and what would
         help; empty if they are not.
     asked : Asked or None
         The releases, and where the number was asked for; None if that is not known.
     attack_known : bool
         Whether any attack on these releases is known, even if its computed bound is trivial.
     settled : bool
-        Whether finer grids would move neither end of the first bound by a percent.
+        Whether finer grids would move none of the first bounds by a percent.
     """
 
     lower: Any
@@ -102,8 +102,8 @@ class Account(ShortText):
 
     @property
     def relative_width(self) -> Any:
-        """(upper - lower) / upper, with the shape of the ends: 0 where both are 0, infinite where
-        the upper end is."""
+        """(upper - lower) / upper, with the shape of the bounds: 0 where both are 0, infinite where
+        the upper bound is."""
         upper, lower = np.asarray(self.upper, dtype=float), np.asarray(self.lower, dtype=float)
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(upper > lower, (upper - lower) / upper, 0.0)
@@ -122,7 +122,7 @@ class Account(ShortText):
         ArgumentError
             If the answer has several values, or is not a proved one (variant = paper).
         UnsupportedError
-            If the proof of an end cannot be written down.
+            If the proof of a bound cannot be written down.
         """
         if self._origin is None:
             raise ArgumentError(
@@ -153,7 +153,7 @@ class Account(ShortText):
         return hooks.statement(self, clip)
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Draw both ends over the number of steps, and write the picture if a path is given.
+        """Draw both bounds over the number of steps, and write the picture if a path is given.
 
         Raises
         ------
@@ -182,7 +182,7 @@ class Account(ShortText):
         object.__setattr__(self, "kind", self._kind_of_ends())
 
     def _kind_of_ends(self) -> str:
-        """Return the kind that these ends allow: it names no end that is trivial in all values."""
+        """Return the kind of these bounds: it names no bound that is trivial in all values."""
         if self.kind == "paper":
             return self.kind
         is_proved = self.quantity == "delta" or bool(np.any(np.isfinite(self.upper)))
@@ -209,7 +209,7 @@ def joined(phrases: Iterable[str]) -> str:
 
 
 def closest(before: Account, after: Account) -> Account:
-    """Return the better ends of two accounts of one number, each with its theorem or attack."""
+    """Return the better bounds of two accounts of one number, each with its theorem or attack."""
     best = after
     if before.upper < after.upper:
         kept = {name: getattr(before, name) for name in ("upper", "pair", "theorem")}
@@ -224,7 +224,7 @@ def closest(before: Account, after: Account) -> Account:
 
 
 def stopped_by() -> str:
-    """Return the reason of ends that the budget ended, or the time limit."""
+    """Return the reason where the budget stopped the refinement, or the time limit."""
     limit = work.struck()
     if limit is None:
         return WIDTH_REASONS["effort"]
@@ -239,12 +239,12 @@ def without_note(answer: Account) -> tuple[str, ...]:
 
 
 def crossed(lower: float, upper: float) -> NumericalError:
-    """Return the error for a lower end above the upper one: one of them must be wrong.
+    """Return the error for a lower bound above the upper one: one of them must be wrong.
 
     Its way out holds because less noise never guarantees more.
     """
     return NumericalError(
         f"bounds must not cross, got lower {lower!r} and upper {upper!r}: one of them "
-        "is wrong; report the arguments, and until this is fixed use the upper end of "
+        "is wrong; report the arguments, and until this is fixed use the upper bound of "
         "a slightly smaller noise_multiplier, which is valid here too"
     )

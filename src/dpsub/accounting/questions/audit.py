@@ -113,7 +113,7 @@ class Audit:
 
     @property
     def consistent(self) -> bool:
-        """Whether the interval overlaps that of the computed attack, and its lower end is at most
+        """Whether the interval overlaps that of the computed attack, and its lower limit is at most
         the proved upper bound."""
         meets = self.shown.lower <= self.computed[1] and self.computed[0] <= self.shown.upper
         return meets and max(self.shown.lower, self.shown.test_lower) <= self.account.upper
@@ -226,8 +226,8 @@ def _counted(
     lower, upper = clopper_pearson(hits, draws, confidence)
     test_hits = (int(np.count_nonzero(first > epsilon)), int(np.count_nonzero(second > epsilon)))
     on_first, on_second = (clopper_pearson(count, draws, confidence) for count in test_hits)
-    # both ends fail with probability (1 - confidence) / 2, so the difference fails with at most 1 -
-    # confidence
+    # each limit fails with probability (1 - confidence) / 2, so the difference fails with at most 1
+    # - confidence
     test_lower = max(0.0, on_first[0] - np.exp(min(epsilon, 700.0)) * on_second[1])
     return MonteCarlo(draws, seed, confidence, lower, upper, hits, test_hits, float(test_lower))
 

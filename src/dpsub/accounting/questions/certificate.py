@@ -1,8 +1,8 @@
 """Certificates, with which a second program can prove an answer again (docs/certificates.md).
 
 No bound is computed here. The searches note which grids they used. For each direction the coarsest
-grid that gives the claimed end is built again, and its laws are written down, each with the theorem
-that proves it or the data sets that attain it.
+grid that gives the claimed bound is built again, and its laws are written down, each with the
+theorem that proves it or the data sets that attain it.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _OF_GROUPS = (
     "records of the unit"
 )
 _FIRST_ENDS_ALONE = (
-    "a certificate needs the privacy loss distributions behind an end, got first ends alone, which "
+    "a certificate needs the privacy loss distributions behind a bound, got closed forms, which "
     "need none; raise effort"
 )
-_DIGITS = 9  # of claimed ends: what is rounded away is far more than two programs can differ by
+_DIGITS = 9  # of claimed bounds: what is rounded away is far more than two programs can differ by
 
 
 def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, Any]:
@@ -126,8 +126,8 @@ def _check_dropped(proof: Proof) -> None:
 def _upper(
     account: Account, proof: Proof, target: Target
 ) -> tuple[dict[str, Any] | None, float | None]:
-    """Return the proof of the upper end, and the end that is claimed; None and None where the end
-    is trivial, or a first end, of a closed form."""
+    """Return the proof of the upper bound, and the bound that is claimed; None and None where the
+    bound is trivial, or has a closed form."""
     if not account.upper < target.ceiling:
         return None, None
     certified = _certified(proof, target)
@@ -140,7 +140,7 @@ def _upper(
         return _game(proof, games[0]), _rounded(account.upper, ROUND_CEILING)
     if not certified.end < np.inf:
         return None, None
-    # an end that was lowered to the largest loss is claimed as the laws give it
+    # a bound that was lowered to the largest loss is claimed as the laws give it
     claim = _rounded(max(account.upper, certified.end), ROUND_CEILING)
     certified = _shortened(certified, claim, target)
     sides: dict[str, Any] = {"forward": None, "backward": None}
@@ -172,7 +172,7 @@ class _Certified(NamedTuple):
 
     @property
     def end(self) -> float:
-        """The upper end that is proved: of both directions the larger one."""
+        """The upper bound that is proved: of both directions the larger one."""
         # a proof for which there was no time has no grids
         return max(
             min((grid.answer for grid in tried), default=np.inf)
@@ -181,7 +181,7 @@ class _Certified(NamedTuple):
 
 
 def _certified(proof: Proof, target: Target) -> _Certified:
-    """Return the proof of the smallest end among those of the answer, each as far as the verifier
+    """Return the proof of the smallest bound among those of the answer, each as far as the verifier
     knows it."""
     places = range(len(proof.composition.proofs))
     return min((_as_certified(proof, place, target) for place in places), key=lambda one: one.end)
@@ -190,7 +190,7 @@ def _certified(proof: Proof, target: Target) -> _Certified:
 def _as_certified(proof: Proof, place: int, target: Target) -> _Certified:
     """Return one of the proofs of the answer, on the grids on which it was looked at.
 
-    What the verifier knows of it may give a larger end than the answer's.
+    What the verifier knows of it may give a larger bound than the answer's.
     """
     answered = proof.composition.proofs[place]
     grids = _evaluated(answered.evaluations, "upper", target)
@@ -227,14 +227,14 @@ def _with_event(certified: _Certified, place: int, event: Event, target: Target)
 
 
 def _looked_at(composition: Composition, grid: Evaluation, target: Target) -> Evaluation:
-    """Return the grid with the end that this composition gives on it."""
+    """Return the grid with the bound that this composition gives on it."""
     composed = composition.upper(grid.step, grid.tail, grid.swapped)
     (answer,) = answers_of(composed, [target])
     return grid._replace(answer=float(answer))
 
 
 def _attained_on(composition: Composition, grid: Evaluation, target: Target) -> Evaluation:
-    """Return the grid with the end that this composition attains on it."""
+    """Return the grid with the bound that this composition attains on it."""
     composed = composition.lower(grid.step, grid.tail, grid.swapped)
     answer = 0.0 if composed is None else float(answers_of(composed, [target])[0])
     return grid._replace(answer=answer)
@@ -243,8 +243,8 @@ def _attained_on(composition: Composition, grid: Evaluation, target: Target) -> 
 def _lower(
     account: Account, proof: Proof, target: Target
 ) -> tuple[dict[str, Any] | None, float | None]:
-    """Return the attack at the lower end, and the end that is claimed; None and None where the end
-    is trivial, or a first end, of a closed form."""
+    """Return the attack at the lower bound, and the bound that is claimed; None and None where the
+    bound is trivial, or has a closed form."""
     if not (account.lower > 0 and all(case.attack_certified for case in proof.cases)):
         return None, None
     kept = [played.answer for played in proof.policies if _same(played.target, target)]
@@ -256,7 +256,7 @@ def _lower(
     ]
     for _, composition in choices:
         kept += [grid.answer for grid in _evaluated(composition.evaluations, "lower", target)]
-    # a first end, of closed forms, may be larger than what any law shows
+    # a closed-form bound may be larger than what any law shows
     claim = _rounded(min(account.lower, max(kept, default=0.0)), ROUND_FLOOR)
     if not claim > 0:
         return None, None
@@ -301,7 +301,7 @@ def _direction(swapped: bool) -> str:
 
 
 def _rounded(end: float, rounding: str) -> float:
-    """Return the end with a few digits on its safe side, also as a double."""
+    """Return the bound with a few digits on its safe side, also as a double."""
     # outwards in decimals, as a reader sees it, and once more where the nearest double lies inside
     digits = Context(prec=_DIGITS, rounding=rounding)
     value = float(digits.create_decimal(Decimal(end)))

@@ -1,8 +1,8 @@
 """Checks of a claimed epsilon or delta: it is proved, refuted by an attack, or open.
 
-`check` reads the question; `ClaimJudge` refines both ends until the claim lies outside them, or no
-finer grid can decide it. A verdict of proved or refuted is final, however the refinement ended,
-because each end holds on any grid (docs/proofs/numerics.md).
+`check` reads the question; `ClaimJudge` refines both bounds until the claim lies outside them, or
+no finer grid can decide it. A verdict of proved or refuted is final, however the refinement ended,
+because each bound holds on any grid (docs/proofs/numerics.md).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
 
 VERDICTS = ("proved", "refuted", "open")
-"""proved: the upper end is at most the claim.  refuted: an attack attains more.  open: the claim
-lies between the ends as far as they were refined."""
-# widths of the ends as shares of the claim: most claims are far off, and are decided by the first,
-# in a fraction of the time of an account
+"""proved: the upper bound is at most the claim.  refuted: an attack attains more.  open: the claim
+lies between the bounds as far as they were refined."""
+# widths of the bounds as shares of the claim: most claims are far off, and are decided by the
+# first, in a fraction of the time of an account
 _COARSEST, _FINER, _FINEST = 0.05, 0.1, 1e-7
 # least width of the tight bound, as a share of the claim: its game takes seconds as it is
 _TIGHTEST = 1e-3
@@ -50,9 +50,9 @@ class Check(words.ShortText, words.OnAccount):
     claimed : float
         The epsilon, in nats, or the delta of the claim.
     account : Account
-        Both ends, by default refined only as far as the verdict needed; `lower_pair` names the data
-        sets that attain the lower one. If the claim is open, or the ends are wider than requested,
-        `width_reason` says why.
+        Both bounds, by default refined only as far as the verdict needed; `lower_pair` names the
+        data sets that attain the lower one. If the claim is open, or the bounds are wider than
+        requested, `width_reason` says why.
     """
 
     verdict: str
@@ -82,9 +82,9 @@ def check(
 ) -> Check:
     """Say whether `claimed_epsilon` holds at `delta`, or `claimed_delta` at `epsilon`.
 
-    A claim is an upper bound that somebody states. Both ends are refined until the claim is decided
-    or known to lie between them. If the first bound leaves it open, the game of `account` is used,
-    where there is one.
+    A claim is an upper bound that somebody states. Both bounds are refined until the claim is
+    decided or known to lie between them. If the first bound leaves it open, the game of `account`
+    is used, where there is one.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def check(
     group
         As in `account`.
     width : float, optional
-        How far apart the ends may be, as in `account`; by default they are refined only as far as
+        How far apart the bounds may be, as in `account`; by default they are refined only as far as
         the verdict needs.
     effort, time_limit : float or None
         As in `account`: claims that are undecided when the budget of work is spent are open.
@@ -173,9 +173,9 @@ def verdict_of(claimed: float, lower: float, upper: float) -> str:
 
 
 class ClaimJudge(Refinement[float]):
-    """Both ends of one number, refined only as far as claims about it need.
+    """Both bounds of one number, refined only as far as claims about it need.
 
-    Several claims can be judged in turn: the best ends are kept.
+    Several claims can be judged in turn: the best bounds are kept.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class ClaimJudge(Refinement[float]):
     quick : bool
         Leave the game of the adaptive adversary out.
     finest : float
-        Least width of the ends, as a share of the claim; claims that need a smaller one are open.
+        Least width of the bounds, as a share of the claim; claims that need a smaller one are open.
     """
 
     def __init__(
@@ -202,13 +202,13 @@ class ClaimJudge(Refinement[float]):
         self._refusals = work.refusals()
         self._account: Account | None = None
         self._claimed = math.nan
-        self._width = math.inf  # of the ends so far
+        self._width = math.inf  # of the bounds so far
         self._is_tight = False
         self._asked: Target | None = None  # with the width that was asked for
 
     @property
     def account(self) -> Account:
-        """The ends so far."""
+        """The bounds so far."""
         if self._account is None:
             assert self.out_of_work is not None
             raise self.out_of_work
@@ -217,11 +217,12 @@ class ClaimJudge(Refinement[float]):
     def judge(self, claimed: float) -> str:
         """Say whether the number is at most the claim: one of `VERDICTS`."""
         self._claimed = claimed
-        # ends that an earlier claim has refined may do for this one
+        # bounds that an earlier claim has refined may do for this one
         first = _COARSEST * self._unit if self._account is None else self.finer(self._width)
         self.run(first)
         # the game of the adaptive adversary takes long: it comes last, and once. It brings the
-        # upper end towards the lower one, at a width relative to the claim, so not for a claim of 0
+        # upper bound towards the lower one, at a width relative to the claim, so not for a claim of
+        # 0
         may_play = not self.quick and not self._is_over and self.proof.tightens
         if self._is_open and claimed > 0 and may_play:
             self._tighten()
@@ -229,20 +230,20 @@ class ClaimJudge(Refinement[float]):
 
     @property
     def verdict(self) -> str:
-        """The verdict on the last claim, by the ends so far: one of `VERDICTS`."""
+        """The verdict on the last claim, by the bounds so far: one of `VERDICTS`."""
         account = self.account
         return verdict_of(self._claimed, account.lower, account.upper)
 
     def narrow(self, question: Question) -> None:
-        """Bring the ends to the width of a question about the same releases."""
+        """Bring the bounds to the width of a question about the same releases."""
         assert question.width is not None
         self._asked = Target(self.epsilon, self.delta, question.width)
         if self._asked.gap(self.account.lower, self.account.upper) > 1:
             self._keep(answers(self.proof, question, self.epsilon, self.delta))
 
     def explained(self) -> Account:
-        """Return the ends so far, with the reason why they are not closer: none is needed where the
-        claim is decided, and no width was asked for."""
+        """Return the bounds so far, with the reason why they are not closer: none is needed where
+        the claim is decided, and no width was asked for."""
         account, reason = self.account, ""
         if self._asked is not None:
             is_wide = self._asked.gap(account.lower, account.upper) > 1
@@ -257,7 +258,7 @@ class ClaimJudge(Refinement[float]):
 
     @property
     def _cause(self) -> str:
-        """The reason why the ends are not closer."""
+        """The reason why the bounds are not closer."""
         if self._is_spent:
             return stopped_by()
         if self.quick and self.proof.tightens:
@@ -280,7 +281,7 @@ class ClaimJudge(Refinement[float]):
 
     @property
     def _is_over(self) -> bool:
-        """Whether no better ends are sought: the tight one is there, or the budget is spent."""
+        """Whether no better bounds are sought: the tight one is there, or the budget is spent."""
         return self._is_tight or self._is_spent
 
     def evaluate(self, width: float) -> None:
@@ -289,18 +290,18 @@ class ClaimJudge(Refinement[float]):
         self._width = width
 
     def finer(self, width: float) -> float | None:
-        """A tenth of the width, if the claim is so near one of the ends that this can decide it."""
+        """A tenth of the width, if the claim is so near a bound that this can decide it."""
         account = self.account
         if not self._is_open or self._is_over or not account.width_met:
             return None
-        # what finer grids can still move an end by; an end that has met its width stays where it is
-        # to within that, so that a claim farther inside remains open on every grid
+        # what finer grids can still move a bound by; a bound that has met its width stays where it
+        # is to within that, so that a claim farther inside remains open on every grid
         margin = width * (account.upper if self.delta is None else 1.0)
         near = self._claimed - account.lower <= margin or account.upper - self._claimed <= margin
         return width * _FINER if near and width > self.finest * self._unit else None
 
     def _tighten(self) -> None:
-        """Ask for the tight upper end, as close to the lower one as the claim is."""
+        """Ask for the tight upper bound, as close to the lower one as the claim is."""
         account, claimed = self.account, self._claimed
         # no closer than the verdict needs: the attack stands where it is
         distance = max(claimed - account.lower, _TIGHTEST * claimed)
@@ -310,9 +311,9 @@ class ClaimJudge(Refinement[float]):
         self._is_tight = True
 
     def _keep(self, account: Account) -> None:
-        """Keep the better ones of old and new ends: all of them hold."""
+        """Keep the better ones of old and new bounds: all of them hold."""
         before = self._account
-        # each end stays with what proves or attains it
+        # each bound stays with what proves or attains it
         if before is not None and before.upper < account.upper:
             account = replace(account, upper=before.upper, pair=before.pair, theorem=before.theorem)
         if before is not None and before.lower > account.lower:

@@ -38,7 +38,7 @@ _BISECTIONS, _ACCURACY = 70, 1e-9  # accuracy of mu, relative
 
 
 class Interval(NamedTuple):
-    """Both ends of one number, or of several."""
+    """Both bounds of one number, or of several."""
 
     lower: Any
     upper: Any
@@ -53,10 +53,10 @@ class Curve(words.ShortText):
     epsilon : ndarray, shape (e,)
         Increasing from 0, nats.
     account : Account
-        delta at these epsilons: its ends have shape (e,).
+        delta at these epsilons: its bounds have shape (e,).
     mu : Interval
         The smallest mu with mu-Gaussian DP. Sampling does not lower it, because it must hold for
-        the rarest outputs, too (docs/proofs/composition.md). The upper end is infinite if none is
+        the rarest outputs, too (docs/proofs/composition.md). The upper bound is infinite if none is
         proved.
     mu_within : Interval
         The smallest mu whose delta is at least that of the releases at all epsilons up to the last
@@ -70,7 +70,7 @@ class Curve(words.ShortText):
 
     @property
     def delta(self) -> Interval:
-        """Both ends of delta, shape (e,)."""
+        """Both bounds of delta, shape (e,)."""
         return Interval(self.account.lower, self.account.upper)
 
     @property
@@ -98,10 +98,10 @@ class Curve(words.ShortText):
 
     def trade_off(self, false_positive: ArrayLike) -> Interval:
         """Bound the smallest false negative rate of any test between neighbouring data sets, at
-        false positive rates in [0, 1]; the ends have the shape of the argument.
+        false positive rates in [0, 1]; the bounds have the shape of the argument.
 
         This is the trade-off function, the largest symmetric convex f for which the releases are
-        f-DP: f(x) = max over a > 0 of c(a) - a x, c(a) = 1 - delta(ln a). The ends are valid
+        f-DP: f(x) = max over a > 0 of c(a) - a x, c(a) = 1 - delta(ln a). The bounds are valid
         whatever epsilons the curve has (docs/proofs/composition.md).
         """
         rates = checks.finite_array("false_positive", false_positive)
@@ -187,8 +187,8 @@ def curve(
     >>> curve = dpsub.curve(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=1000)
     >>> curve.account.kind, round(curve.advantage.lower, 3) <= round(curve.advantage.upper, 3)
     ('exact', True)
-    >>> ends = curve.trade_off(0.05)  # tests that are wrong on 5 % of the one data set ...
-    >>> bool(0.86 < ends.lower < ends.upper < 0.90)  # ... miss the other at least so often
+    >>> misses = curve.trade_off(0.05)  # tests that are wrong on 5 % of the one data set ...
+    >>> bool(0.86 < misses.lower < misses.upper < 0.90)  # ... miss the other at least so often
     True
     """
     return curve_of(Question.of(sampler, n, **described), epsilon)
@@ -220,14 +220,14 @@ def _curve(proof: Proof, question: Question, epsilon: ArrayLike | None) -> Curve
 def _epsilons(proof: Proof) -> np.ndarray:
     """Return epsilons from 0 to where delta is `_LAST_DELTA`, shape (e,)."""
     width = min(1e-3, proof.composition.spread)
-    # the points do not depend on how far the ends are refined
+    # the points do not depend on how far the bounds are refined
     ends = answers(proof, Question(proof.releases, width=width, quick=True), None, _LAST_DELTA)
     last = ends.upper if math.isfinite(ends.upper) else 2 * max(ends.lower, 1.0)
     return np.linspace(0.0, last, _POINTS) if last > 0 else np.zeros(1)
 
 
 def _mu(epsilon: np.ndarray, delta: np.ndarray) -> Interval:
-    """Return both ends of the mu whose Gaussian mechanism has this delta at this epsilon, shape
+    """Return both bounds of the mu whose Gaussian mechanism has this delta at this epsilon, shape
     (e,)."""
     low, high = np.full(epsilon.shape, -60.0), np.full(epsilon.shape, 60.0)  # of ln mu
     with np.errstate(divide="ignore"):

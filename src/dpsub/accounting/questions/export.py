@@ -35,10 +35,10 @@ from dpsub.files import save_file
 _STEP = 1 / 48  # step of the grid, in standard deviations of the loss of one event
 _TAIL = 1e-18
 _PROBES = (1e-2, 1e-4, 1e-6, 1e-8)
-"""Upper deltas at which the ends of exported laws are compared."""
+"""Upper deltas at which the bounds of exported laws are compared."""
 _SHARE = 5e-2  # how far apart they may be where no width is given, as those of a curve
-_HALVINGS = 3  # halvings of the step, where a grid keeps the ends apart
-_STALLED = 0.8  # share of the distance before: a finer grid does not bring the ends together
+_HALVINGS = 3  # halvings of the step, where a grid keeps the bounds apart
+_STALLED = 0.8  # share of the distance before: a finer grid does not bring the bounds together
 _BISECTIONS = 24  # bisections for points that any place suits
 # upper delta up to which orders are as fine as the grid
 _FINE = 1e-14
@@ -233,14 +233,14 @@ def laws_of(proof: Proof, step: float) -> tuple[ComposedLaw, ...]:
 
 
 class _Laws:
-    """Exported laws while their ends are brought together, and the reason why they are not
+    """Exported laws while their bounds are brought together, and the reason why they are not
     closer."""
 
     def __init__(self, proof: Proof, laws: tuple[ComposedLaw, ...], step: float) -> None:
         self.proof, self.laws, self.step = proof, laws, step
         self.theorem = proof.theorem
         self.reason = WIDTH_REASONS["effort"]
-        """Why the ends are not closer: the budget, unless something else is found to keep them."""
+        """Why the bounds are not closer: the budget, unless something else is found."""
         self.points = tuple(_epsilon_at(self._upper, delta) for delta in _PROBES)
 
     def _of(self, side: str) -> list[ComposedLaw]:
@@ -251,7 +251,7 @@ class _Laws:
 
     @property
     def relative_width(self) -> float:
-        """Return the largest distance of delta's ends at some epsilons, as a share of the upper
+        """Return the largest distance of delta's bounds at some epsilons, as a share of the upper
         one."""
         shares = []
         for epsilon in self.points:
@@ -261,7 +261,7 @@ class _Laws:
         return max(shares)
 
     def refine(self, width: float, is_free: bool) -> None:
-        """Bring the ends together: by a game where there is one, else by finer grids."""
+        """Bring the bounds together: by a game where there is one, else by finer grids."""
         if self.relative_width <= width:
             return
         if self.proof.tightens:

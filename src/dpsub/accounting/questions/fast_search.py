@@ -37,7 +37,7 @@ from dpsub.errors import NumericalError
 _FIRST_STEPS, _FIRST_ATTACK_STEPS, _MOST_STEPS = 4.0, 8.0, 64.0
 # accuracy at first, and what grids may add to the noise, in units of the accuracy
 _ROUGH, _CHARGED = 0.05, 0.25
-_FIRST_ACCURACY = 0.02  # accuracy of noise by first ends
+_FIRST_ACCURACY = 0.02  # accuracy of noise by closed-form bounds
 # least accuracy of attacks where there are several: none of them attains what is proved
 _SEVERAL = 0.01
 
@@ -64,7 +64,7 @@ class Needed(NamedTuple):
 def needed(release: Release, goal: Goal) -> Needed:
     """Find noise that is proved for a goal, and the most that an attack refutes.
 
-    This is `dpsub.calibrate`, several times as fast: each end is computed on a single grid, which
+    This is `dpsub.calibrate`, several times as fast: each bound is computed on a single grid, which
     is made finer only if it adds more than `goal.accuracy`, and an attack is searched for only if
     it refutes more noise than the best one so far.
 
@@ -93,8 +93,8 @@ def needed(release: Release, goal: Goal) -> Needed:
 
 
 def first_needed(release: Release, goal: Goal) -> Needed:
-    """Find the same as `needed`, by first ends alone, which cost milliseconds and are farther
-    apart."""
+    """Find the same as `needed`, by closed-form bounds alone, which cost milliseconds and are
+    farther apart."""
     candidates = Candidates(lambda noise: [replace(release, noise_multiplier=noise)], NOISE, goal)
 
     @cache
@@ -146,7 +146,7 @@ def tightened(release: Release, goal: Goal, known: Needed) -> Needed:
 
 
 def _least_proved(grids: SingleGrids, times: int) -> tuple[SafeRoot, float]:
-    """Return the root at which the upper end meets the target, and its value there."""
+    """Return the root at which the upper bound meets the target, and its value there."""
     candidates, accuracy = grids.candidates, grids.candidates.goal.accuracy
     search = ProofSearch(grids, *candidates.start_by_variance(times))
     proved = search.best_root(Level(_FIRST_STEPS, max(_ROUGH, accuracy)))
@@ -192,7 +192,7 @@ class SingleGrids:
         self._units: dict[tuple[int, int | None], float] = {}
 
     def _bound(self, noise: float, steps: float, choice: int | None) -> float:
-        """Return the upper end (`choice` None), or the end that a choice of data sets attains.
+        """Return the upper bound (`choice` None), or the bound that a choice of data sets attains.
 
         It takes a grid of so many `steps` in a standard deviation of the loss. That falls about as
         1 / noise, and is computed once an octave.

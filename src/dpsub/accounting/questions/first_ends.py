@@ -1,10 +1,10 @@
-"""First ends: a proved upper end and an attained lower end for any question, from closed forms
+"""Closed-form bounds: a proved upper and an attained lower bound for any question, from formulas
 (docs/proofs/first_ends.md).
 
 They take milliseconds, and every refinement starts from them. No privacy loss distribution is
-computed. Upper ends compose Gaussian steps, moments of likelihood ratios, or (epsilon, delta) pairs
-(`first_upper`); lower ends come from two tests, one of the sum of all outputs, the other of the
-number of large ones (`first_lower`). This module holds what both share.
+computed. Upper bounds compose Gaussian steps, moments of likelihood ratios, or (epsilon, delta)
+pairs (`first_upper`); lower bounds come from two tests, one of the sum of all outputs, the other of
+the number of large ones (`first_lower`). This module holds what both share.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 EPS = float(np.finfo(float).eps)
 SLACK = 1e-9
 """Relative error allowed for every probability and moment: far above the errors of laws of counts
-(2e-11) and of sums of a few thousand terms, far below the distance of first ends."""
+(2e-11) and of sums of a few thousand terms, far below the distance of closed-form bounds."""
 
 
 class FirstEnd(NamedTuple):
-    """One end of an answer, and the theorem or attack that gives it."""
+    """One bound of an answer, and the theorem or attack that gives it."""
 
     value: float
     given_by: str

@@ -1,4 +1,4 @@
-"""A first lower end: tests of known outputs (docs/proofs/first_ends.md)."""
+"""A closed-form lower bound: tests of known outputs (docs/proofs/first_ends.md)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Tests(NamedTuple):
         return cls(accept, charge, difference)
 
     def values(self, target: Target) -> np.ndarray:
-        """Return the end that each of these tests attains, rounded down.
+        """Return the bound that each of these tests attains, rounded down.
 
         It is P - e^epsilon Q = (P - Q) - (e^epsilon - 1) Q.
         """
@@ -108,7 +108,7 @@ class _Sums(NamedTuple):
 
 
 def first_lower(cases: Sequence[Case], releases: Sequence[Release], target: Target) -> FirstEnd:
-    """Return a lower end of epsilon at delta, or of delta at epsilon, that data sets attain; 0 if
+    """Return a lower bound of epsilon at delta, or of delta at epsilon, that data sets attain; 0 if
     no attack is known or these tests show nothing.
 
     The parameters are those of `first_upper`.
@@ -135,7 +135,7 @@ def first_lower(cases: Sequence[Case], releases: Sequence[Release], target: Targ
 
 
 class _Kind(NamedTuple):
-    """Steps of one kind, as lower ends see them; their sums, if they have them, are those of the
+    """Steps of one kind, as lower bounds see them; their sums, if they have them, are those of the
     data sets that move them most."""
 
     event: Event

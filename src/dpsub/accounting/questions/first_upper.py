@@ -1,4 +1,4 @@
-"""A first upper end: closed forms that bound all steps (docs/proofs/first_ends.md)."""
+"""A closed-form upper bound: formulas that bound all steps (docs/proofs/first_ends.md)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SECTIONS = 33  # points of a root search that are tried at once
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """Steps (or epochs) of one kind, as far as upper ends need them.
+    """Steps (or epochs) of one kind, as far as upper bounds need them.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class _Plan:
 def first_upper(
     cases: Sequence[Case], releases: Sequence[Release], relation: Relation, target: Target
 ) -> FirstEnd:
-    """Return a proved upper end of epsilon at delta, or of delta at epsilon.
+    """Return a proved upper bound of epsilon at delta, or of delta at epsilon.
 
     It is finite unless a mechanism of one's own has infinite losses of about probability delta.
 
@@ -207,7 +207,7 @@ _TRIVIAL = "the trivial bound"
 
 
 def _epsilons(plan: _Plan, delta: float) -> Iterator[FirstEnd]:
-    """Return upper ends of epsilon at delta."""
+    """Return upper bounds of epsilon at delta."""
     yield FirstEnd(math.inf, _TRIVIAL)
     lost = math.fsum(each.times * each.lost for each in plan.bounded) * (1 + SLACK)
     if not (rest := (delta - lost) * (1 - SLACK)) > 0:
@@ -238,7 +238,7 @@ def _epsilons(plan: _Plan, delta: float) -> Iterator[FirstEnd]:
 
 
 def _deltas(plan: _Plan, epsilon: float) -> Iterator[FirstEnd]:
-    """Return upper ends of delta at epsilon."""
+    """Return upper bounds of delta at epsilon."""
     yield FirstEnd(1.0, _TRIVIAL)
     lost = math.fsum(each.times * each.lost for each in plan.bounded) * (1 + SLACK)
     both = math.hypot(plan.unsampled, plan.mu_of_bounded)
@@ -303,7 +303,7 @@ def _epsilon_by_zero(zeroed: _Plan, delta: float) -> float:
 def _steps_of(
     case: Case, release: Release, relation: Relation, target: Target
 ) -> _Steps | _Bounded:
-    """Return the facts about one kind of release that upper ends need."""
+    """Return the facts about one kind of release that upper bounds need."""
     event = case.event.proved if isinstance(case.event, EnclosedEvent) else case.event
     if isinstance(event, OwnEvent):
         return _own_losses(event, release.times, target)
@@ -493,7 +493,7 @@ def _log_moments(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
     orders = _ORDERS.astype(float)
     total = np.zeros(orders.size)
     for steps in plan.gaussian:
-        # work: about 2e5 for each kind; charged to no budget, as both ends exist without one
+        # work: about 2e5 for each kind; charged to no budget, as both bounds exist without one
         excess = np.minimum(_revealed_excess(steps, orders), _hidden_excess(steps))
         total += steps.times * np.logaddexp(0.0, excess) * (1 + SLACK)
     for each in plan.bounded:

@@ -198,8 +198,8 @@ class Ledger(words.ShortText):
         delta: float | None = None,
         adjacency: str | None = None,
     ) -> Figure:
-        """Draw both ends after each entry, and write the picture if a path is given; parameters as
-        in `account`, errors as of `Account.plot`."""
+        """Draw both bounds after each entry, and write the picture if a path is given; parameters
+        as in `account`, errors as of `Account.plot`."""
         check_can_plot(path)
         return self.account(epsilon=epsilon, delta=delta, adjacency=adjacency).plot(path)
 
@@ -225,7 +225,7 @@ class Ledger(words.ShortText):
         ----------
         step : float, optional
             Of the grid, nats; by default a 48th of the deviation of one loss, and finer where that
-            brings the ends closer.
+            brings the bounds closer.
         adjacency, width, effort, time_limit, quick
             As in `dpsub.curve`; the width is that of the deltas 1e-2, 1e-4, 1e-6 and 1e-8. The laws
             of the first bound are made in any case.

@@ -29,7 +29,8 @@ _SET_EPOCH = (
     "every epoch"
 )
 _ONE_SIDED = (
-    "the lower end is trivial: the bound is for an order of the records that leaks at least as much"
+    "the lower bound is trivial: the upper one is for an order of the records that leaks at "
+    "least as much"
 )
 
 
@@ -58,7 +59,7 @@ class LoaderRun:
 
     @property
     def one_sided(self) -> bool:
-        """Whether only the upper end is about this run."""
+        """Whether only the upper bound is about this run."""
         return any(release.one_sided for release in self.releases)
 
     def ledger(self) -> Ledger:
@@ -112,7 +113,7 @@ def from_loader(
     epochs, steps : int
         One of them: passes of the loader, or steps of a run that may stop within an epoch. Steps
         of a schedule are rounded up to whole epochs, which tell at least as much of a record; the
-        lower end is then trivial.
+        lower bound is then trivial.
     poisson : bool
         Poisson samples, as by Opacus' `DPDataLoader` and `make_private`; the rate is one over the
         length of the loader.
@@ -224,7 +225,7 @@ class _Length:
         return (
             f"{self.steps} steps end within an epoch of {self.per_epoch}: accounted as "
             f"{plural(self.epochs, 'whole epoch')}, {self.epochs * self.per_epoch} steps, which "
-            "tell at least as much, so the lower end is trivial",
+            "tell at least as much, so the lower bound is trivial",
         )
 
 

@@ -1,6 +1,6 @@
 """Pictures of answers, with matplotlib: the extra `plot`.
 
-Each shows the band between the attained lower end and the proved upper end. As computing it may
+Each shows the band between the attained lower bound and the proved upper bound. As computing it may
 take seconds, `check_can_plot` says first whether it can be drawn.
 """
 
@@ -109,7 +109,7 @@ def curve_figure(curve: Curve) -> Figure:
     rates = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 300)])
     _band(left, curve.epsilon, *curve.delta)
     left.set(xlabel="ε (nats)", ylabel="δ", yscale="log", xlim=(0, curve.epsilon[-1] or 1))
-    # here the lower end is the guarantee: no test errs less
+    # here the lower bound is the guarantee: no test errs less
     misses = curve.trade_off(rates)
     _band(right, rates, misses.upper, misses.lower)
     right.plot([0, 1], [1, 0], color="0.7", linewidth=0.8, zorder=0)
@@ -119,7 +119,7 @@ def curve_figure(curve: Curve) -> Figure:
 
 
 def account_figure(account: Account) -> Figure:
-    """Draw both ends over the number of steps, up to that of the answer; for releases of several
+    """Draw both bounds over the number of steps, up to that of the answer; for releases of several
     kinds, after each of them."""
     releases, given = _one_question(account)
     figure, [axes] = _figure(1)
@@ -306,8 +306,8 @@ def _band(
     names: tuple[str, str] = ("proved", "attained by an attack"),
     steps: bool = False,
 ) -> None:
-    """Draw both ends, and the band between them."""
-    # where both ends meet each must be seen: a thin line on a wide one
+    """Draw both bounds, and the band between them."""
+    # where both bounds meet each must be seen: a thin line on a wide one
     look: dict[str, Any] = {"marker": marker, "markersize": 4}
     if steps:
         look["drawstyle"] = "steps-post"

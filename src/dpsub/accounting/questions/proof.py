@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 _FILLER_FLIP = "Filler flip, docs/proofs/attacks.md"
 _FIRST_ATTACK = "First attack, docs/proofs/first_ends.md"
-_FIRST_ENDS = 8  # of many targets, for which first ends are computed
+_FIRST_ENDS = 8  # of many targets, for which closed-form bounds are computed
 
 
 class Shares(NamedTuple):
-    """Parts of the remaining work that upper ends may take, then filler flips, then attacks that
+    """Parts of the remaining work that upper bounds may take, then filler flips, then attacks that
     choose no fillers."""
 
     upper: float = 1 / 2
@@ -95,16 +95,16 @@ class Proof:
         return 1e-3 if self.has_schedule or self.composition.is_exact else 5e-3
 
     def accounts(self, targets: Sequence[Target], shares: Shares | None = None) -> list[Account]:
-        """Return both ends for each of several targets in order, which share privacy loss
+        """Return both bounds for each of several targets in order, which share privacy loss
         distributions."""
         return self._with_first_ends(self._accounts(targets, shares or Shares()), targets)
 
     def _accounts(self, targets: Sequence[Target], shares: Shares) -> list[Account]:
-        """Return both ends by privacy loss distributions alone, trivial where there are none."""
+        """Return both bounds by privacy loss distributions alone, trivial where there are none."""
         attack = joined(filter(None, (case.attained for case in self.cases)))
         if self.composition.is_exact:
             brackets = [Bracket(0.0, target.ceiling, False) for target in targets]
-            with suppress(NumericalError):  # first ends are there where no grid is
+            with suppress(NumericalError):  # closed-form bounds are there where no grid is
                 brackets = self.composition.brackets(targets)
             return [
                 self._account(target, *bracket, attack)
@@ -137,7 +137,7 @@ class Proof:
             width_met = lower.width_met and upper.width_met
             value = max(lower.value, flip)
             account = self._account(target, value, upper.value, width_met, best_attack)
-            # a game replaces the upper end
+            # a game replaces the upper bound
             settled = flips_settled and lower.settled and (upper.settled or self.tightens)
             account = replace(account, settled=settled)
             if flip > lower.value:
@@ -146,8 +146,8 @@ class Proof:
         return accounts
 
     def first_ends(self, targets: Sequence[Target]) -> list[Account]:
-        """Return ends that cost milliseconds (docs/proofs/first_ends.md), for targets in order. Of
-        many of them some are computed, and each of these ends holds for those on one side."""
+        """Return bounds that cost milliseconds (docs/proofs/first_ends.md), for targets in order.
+        Of many of them some are computed, and each of these bounds holds for those on one side."""
         last = len(targets) - 1
         places = np.unique(np.linspace(0, last, min(last + 1, _FIRST_ENDS)).astype(int)).tolist()
         known = self.cases, self.releases
@@ -165,7 +165,7 @@ class Proof:
             first = replace(
                 first, kind=kind, conditions=self.conditions, width_reason=WIDTH_REASONS["effort"]
             )
-            # where both ends are about one number, its theorem proves closed forms of it, too
+            # where both bounds are about one number, its theorem proves closed forms of it, too
             if not self.composition.is_exact:
                 first = replace(
                     first,
@@ -179,7 +179,7 @@ class Proof:
     def _with_first_ends(
         self, accounts: Sequence[Account], targets: Sequence[Target]
     ) -> list[Account]:
-        """Return the accounts, those with a trivial end with first ends in its place."""
+        """Return the accounts, those with a trivial bound with closed-form bounds in its place."""
         trivial = [
             i
             for i, (account, target) in enumerate(zip(accounts, targets, strict=True))
@@ -189,13 +189,13 @@ class Proof:
         firsts = self.first_ends([targets[i] for i in trivial]) if trivial else []
         for i, first in zip(trivial, firsts, strict=True):
             both = closest(first, found[i])
-            # of one number both ends stay ends of one number
+            # where both bounds were about one number they still are
             kind = "exact" if self.composition.is_exact else both.kind
             found[i] = replace(both, kind=kind)
         return found
 
     def _filler_flips(self, targets: Sequence[Target]) -> list[float]:
-        """Return the ends that the adaptive attack attains, 0 without one
+        """Return the bounds that the adaptive attack attains, 0 without one
         (docs/proofs/attacks.md)."""
         pair = self.cases[0].filler_flip
         if len(self.releases) > 1 or pair is None:
@@ -215,12 +215,12 @@ class Proof:
         return self._flips[key]
 
     def account(self, target: Target) -> Account:
-        """Return both ends for one target, as `accounts`."""
+        """Return both bounds for one target, as `accounts`."""
         return self.accounts([target])[0]
 
     @property
     def tightens(self) -> bool:
-        """Whether a game brings the upper end closer to the lower one."""
+        """Whether a game brings the upper bound closer to the lower one."""
         return (
             not self.composition.is_exact
             and len(self.releases) == 1
@@ -229,23 +229,23 @@ class Proof:
 
     @property
     def theorem(self) -> str:
-        """The theorems that prove the upper end of the first bound."""
+        """The theorems that prove the first upper bound."""
         return joined(case.theorem.text for case in self.cases)
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The conditions of an upper end."""
+        """The conditions of an upper bound."""
         return tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
 
     @property
     def attack_stands(self) -> str:
-        """Pages of the attacks of the lower end; where both ends are one number, its theorem."""
+        """Pages of the attacks of the lower bound; where both are one number, its theorem."""
         if self.composition.is_exact:
             return self.theorem
         return joined(f"Attack, {page_of(case.attack_section)}" for case in self.cases)
 
     def upper(self, target: Target) -> Account:
-        """Return the upper end alone, of kind upper; both where they are computed together."""
+        """Return the upper bound alone, of kind upper; both where they are computed together."""
         if self.composition.is_exact:
             return self.account(target)
         upper = End(target.ceiling, False)
@@ -267,7 +267,7 @@ class Proof:
         else:
             # elsewhere it is not 0, be it smaller than any double ("Underflow")
             upper = 0.0 if target.epsilon >= largest_loss else max(upper, LEAST_DELTA)
-        # ends of one number may cross by their rounding, which is of this size; by more, one is
+        # bounds of one number may cross by their rounding, which is of this size; by more, one is
         # wrong
         if lower > upper * (1 + 1e-9) + 1e-12:
             raise crossed(lower, upper)

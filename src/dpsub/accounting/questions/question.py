@@ -52,7 +52,7 @@ class QuickKeywords(QuestionKeywords, total=False):
 
 
 class WidthKeywords(QuickKeywords, total=False):
-    """Options of questions that are refined until their ends are close enough."""
+    """Options of questions that are refined until their bounds are close enough."""
 
     width: float | None
 
@@ -110,18 +110,18 @@ def account(
         Proof and attack; or the papers' pair (unit shift per occurrence, one direction), which is
         not a guarantee.
     width : float, optional
-        How far apart the ends may be, absolute for epsilon, relative for delta; by default half a
+        How far apart the bounds may be, absolute for epsilon, relative for delta; by default half a
         percent of epsilon, 5 % of delta, and 1e-3 if that is less and the answer is exact up to
-        numerical error. If theory leaves the ends farther apart, `width_reason` says so.
+        numerical error. If theory leaves the bounds farther apart, `width_reason` says so.
     effort : float or None
         How much work the refinement may take: 1 is about two seconds of one core for the hardest
         questions, 10 ten times as much, None as much as the width takes. Work is counted, not
-        timed: an answer is a function of its question. More effort never gives wider ends.
+        timed: an answer is a function of its question. More effort never gives wider bounds.
     time_limit : float, optional
-        Seconds after which the refinement stops in any case: the ends reached by then are valid,
+        Seconds after which the refinement stops in any case: the bounds reached by then are valid,
         but another run may end elsewhere, and `width_reason` says so.
     quick : bool
-        Return the first bound: `width` is then the accuracy of each end, by default 1e-3 for
+        Return the first bounds: `width` is then the accuracy of each, by default 1e-3 for
         schedules and for answers that are exact up to numerical error, else 5e-3.
     tight : bool, optional
         Deprecated: True is the default now.
@@ -279,7 +279,7 @@ def with_tight(question: Question, tight: bool | None) -> Question:
 
 
 def answers(source: Proof | _PaperPair, question: Question, epsilon: Any, delta: Any) -> Account:
-    """Return the account of one target, or of an array of them, with ends of its shape."""
+    """Return the account of one target, or of an array of them, with bounds of its shape."""
     width = question.width
 
     def accounts_of(targets: Sequence[Target]) -> list[Account]:

@@ -61,7 +61,7 @@ _SHOWN = 4  # ratios of other schemes in a few words
 # of the budget, for a first look at each scheme, and of what is left, for the next one that is open
 _FIRST_SHARE, _NEXT_SHARE = 1 / 48, 2 / 3
 _EFFORT = 4.0  # for a dozen schemes together, times that of one question
-_FIRST_ENDS = "First ends, docs/proofs/first_ends.md"
+_FIRST_ENDS = "Closed-form bounds, docs/proofs/first_ends.md"
 _EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
 # relative, what is added to a noise that is proved, and taken from a refuted one, before both are
 # printed with five digits: rounding then ends on the safe side
@@ -424,7 +424,7 @@ def _under_others(
 
 
 def _looked_at(release: Release, proof: Proof, goal: Goal) -> _ProvedScheme:
-    """Return the scheme with its noise by grids, or by first ends where the budget does not
+    """Return the scheme with its noise by grids, or by closed-form bounds where the budget does not
     suffice."""
     try:
         noise, by = needed(release, goal), proof.theorem

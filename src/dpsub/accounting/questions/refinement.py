@@ -1,7 +1,7 @@
-"""Refinement of an account: its ends are brought together until they are as close as requested.
+"""Refinement of an account: its bounds are brought together until they are as close as requested.
 
 This takes finer grids and the game of the adaptive adversary, with more and more work; the account
-says why its ends are not closer.
+says why its bounds are not closer.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from dpsub.accounting.games.game import GameValue
 
 SHARE = {"epsilon": 5e-3, "delta": 5e-2}
-"""Distance of the ends where no width is given, relative."""
-# of epsilon, how far apart exact ends of schedules may be at most in the first bound
+"""Distance of the bounds where no width is given, relative."""
+# of epsilon, how far apart exact bounds of schedules may be at first
 _SCHEDULE_SHARE = 4e-3
-# each end may move by this share of the width where the distance of both counts
+# each bound may move by this share of the width where the distance of both counts
 _EACH_END = 0.25
 # where a game follows, which comes closer
 _BEFORE_GAMES = Shares(upper=1 / 16, flips=0.45, attacks=1 / 2)
@@ -46,13 +46,13 @@ _BY_GAME = "the game over v, v' and the replaced vectors, with such choices grou
 
 @dataclass(frozen=True)
 class AccountRefinement:
-    """Refinement of the accounts of a proof until their ends are as close as requested.
+    """Refinement of the accounts of a proof until their bounds are as close as requested.
 
     Attributes
     ----------
     proof : Proof
     width : float or None
-        How far apart both ends may be, as in `account`; by default `SHARE`.
+        How far apart both bounds may be, as in `account`; by default `SHARE`.
     quick : bool
         Whether the first bound will do.
     """
@@ -63,8 +63,9 @@ class AccountRefinement:
 
     def accounts(self, targets: Sequence[Target], effort: float) -> list[Account]:
         """Return the accounts of these targets: tried with more and more work, until their width is
-        met or more work would change nothing. The best ends of all tries are kept."""
-        # where the width alone decides when it is enough, first ends only stand in for trivial ones
+        met or more work would change nothing. The best bounds of all tries are kept."""
+        # where the width alone decides when it is enough, closed-form bounds only stand in for
+        # trivial ones
         best = [] if self.quick or effort == math.inf else self.proof.first_ends(targets)
         # a first bound is one try
         for rung in [effort] if self.quick else work.rungs(effort):
@@ -80,7 +81,7 @@ class AccountRefinement:
         return list(map(self._as_quick, best, targets))
 
     def _as_quick(self, answer: Account, target: Target) -> Account:
-        """Return the account with an upper end no larger than that of the first bound, which
+        """Return the account with an upper bound no larger than that of the first bound, which
         matters where no game gave one and little work was left for theorems."""
         game = self.proof.cases[0].game
         if game is not None and answer.theorem == game.theorem.text:
@@ -95,8 +96,8 @@ class AccountRefinement:
         return replace(found, width_met=True, width_reason="", conditions=without_note(found))
 
     def tightened(self, answer: Account, target: Target) -> Account:
-        """Return the account with an upper end from the game of the adaptive adversary, until both
-        ends are as close as asked; UnsupportedError where there is no such game."""
+        """Return the account with an upper bound from the game of the adaptive adversary, until
+        both bounds are as close as asked; UnsupportedError where there is no such game."""
         if self.proof.composition.is_exact:
             return answer
         if not self.proof.tightens:
@@ -129,7 +130,7 @@ class AccountRefinement:
         return values, next((each.answer().width_reason for each in ends if each.is_wide), "")
 
     def _tried(self, targets: Sequence[Target], best: Sequence[Account]) -> list[Account]:
-        """Return the accounts of a question, with the remaining work, and the best ends so far."""
+        """Return the accounts of a question, with the remaining work and the best bounds so far."""
         accounts = self._first_bounds(targets)
         if self.width is None and self.proof.has_schedule and self.proof.composition.is_exact:
             accounts = list(map(self._sharpened, accounts, targets))
@@ -143,7 +144,7 @@ class AccountRefinement:
         return self.proof.accounts(targets, _BEFORE_GAMES)
 
     def _sharpened(self, answer: Account, target: Target) -> Account:
-        """Return an exact epsilon with ends that are a share of it apart, as a schedule's may be
+        """Return an exact epsilon with bounds that are a share of it apart, as a schedule's may be
         large."""
         width = _SCHEDULE_SHARE * answer.upper
         if target.epsilon is not None or answer.upper - answer.lower <= width:
@@ -153,7 +154,7 @@ class AccountRefinement:
         return again if again.upper - again.lower < answer.upper - answer.lower else answer
 
     def _refined(self, answers: Sequence[Account], targets: Sequence[Target]) -> list[Account]:
-        """Return the accounts with their ends brought to within the width of the question, by
+        """Return the accounts with their bounds brought to within the width of the question, by
         default `SHARE`; the reason where they are not. Quick ones stay as they are."""
         if self.quick:
             asked = [
@@ -173,7 +174,7 @@ class AccountRefinement:
         return [each.answer() for each in ends]
 
     def _look_closer(self, wide: Sequence[_Ends]) -> None:
-        """Look for better ends on finer grids, where these may help."""
+        """Look for better bounds on finer grids, where these may help."""
         share = 1.0 if self.proof.composition.is_exact else _EACH_END
         finer = []
         for ends in wide:
@@ -189,18 +190,19 @@ class AccountRefinement:
         for ends, again in zip(finer, self.proof.accounts(targets), strict=True):
             ends.keep(again)
             if again.width_met and not self.proof.composition.is_exact:
-                # each end is as accurate as was asked, so that what is between them is no numerics
+                # each bound is as accurate as was asked, so that what is between them is no
+                # numerics
                 ends.reason = WIDTH_REASONS["theory"]
 
     def _play(self, wide: Sequence[_Ends]) -> list[GameValue]:
-        """Lower upper ends by the game of the adaptive adversary, and return the games: the widest
-        ends come first, and the games played for them bound all."""
+        """Lower upper bounds by the game of the adaptive adversary, and return the games: the
+        widest pair of bounds comes first, and the games played for them serve all."""
         values: list[GameValue] = []
         left = list(wide)
         for plays in range(min(len(left), _MOST_PLAYS), 0, -1):
             ends = max(left, key=lambda each: each.gap)
             left.remove(ends)
-            # half of the work, so that a first game comes to an end
+            # half of the work, so that a first game is played to its end
             with work.share(1 / min(plays, 2)):
                 played = self._played(ends)
             for other in wide:
@@ -214,13 +216,13 @@ class AccountRefinement:
         return values
 
     def _prove(self, wide: Sequence[_Ends]) -> None:
-        """Lower upper ends by theorems alone, where no game came to its end."""
+        """Lower upper bounds by theorems alone, where no game was played to its end."""
         for ends in wide:
             proved = closest(ends.account, self.proof.upper(ends.target))
             ends.account = replace(proved, conditions=ends.account.conditions)
 
     def _played(self, ends: _Ends) -> list[GameValue]:
-        """Return the games played for these ends, which learn why they are not closer."""
+        """Return the games played for these bounds, which learn why they are not closer."""
         game = self.proof.cases[0].game
         assert game is not None
         if not ends.account.upper < math.inf:
@@ -230,13 +232,13 @@ class AccountRefinement:
 
         reasons: list[str] = []
         values: list[GameValue] = []
-        # a play that does not come to its end proves nothing: the first bound stands
+        # a game that is not played to its end proves nothing: the first bound stands
         with suppress(OutOfWorkError):
             steps, spread = self.proof.releases[0].steps, self.proof.composition.spread
             played = FillerGame(
                 game.cells(), steps, spread, self.proof.games, reasons, values, self.proof.searches
             )
-            # closer ends may ask for a smaller width
+            # closer bounds may ask for a smaller width
             before = math.inf
             while ends.is_wide and not reasons and ends.account.upper < before:
                 before = float(ends.account.upper)
@@ -247,7 +249,7 @@ class AccountRefinement:
 
 
 class _Ends:
-    """Both ends of one answer while they are brought together, and the reason why they are not
+    """Both bounds of one answer while they are brought together, and the reason why they are not
     closer.
 
     Parameters
@@ -255,9 +257,9 @@ class _Ends:
     account : Account
         The first bound.
     target : Target
-        With the accuracy of each end of the first bound.
+        With the accuracy of each of the first bounds.
     width : float or None
-        How far apart both ends may be; by default `SHARE`.
+        How far apart both bounds may be; by default `SHARE`.
     """
 
     def __init__(self, account: Account, target: Target, width: float | None) -> None:
@@ -266,7 +268,7 @@ class _Ends:
 
     @property
     def asked(self) -> Target:
-        """The target with the width that both ends are to have together."""
+        """The target with the width that both bounds are to have together."""
         return _asked(self.account, self.target, self.width)
 
     @property
@@ -279,14 +281,14 @@ class _Ends:
 
     @property
     def may_be_numerics(self) -> bool:
-        """Whether ends that are as accurate as first bounds are may be as close as asked."""
+        """Whether bounds that are as accurate as the first ones are may be as close as asked."""
         account, width = self.account, self.asked.width
         unit = 1.0 if account.quantity == "epsilon" else account.upper
         apart = account.upper - account.lower - 2 * self.target.width * unit
         return bool(apart <= width * unit)
 
     def keep(self, again: Account) -> None:
-        """Keep the better ones of these ends and of others."""
+        """Keep the better ones of these bounds and of others."""
         lower = max(self.account.lower, again.lower)
         upper = min(self.account.upper, again.upper)
         best = again if again.lower >= self.account.lower else self.account
@@ -294,7 +296,7 @@ class _Ends:
         self.account = replace(best, lower=lower, upper=upper, conditions=conditions)
 
     def tighten(self, values: Sequence[GameValue], case: Case) -> None:
-        """Lower the upper end to the values that games prove."""
+        """Lower the upper bound to the values that games prove."""
         lower, upper = float(self.account.lower), float(self.account.upper)
         tightest = min((value.answer(self.asked) for value in values), default=upper)
         if self.asked.epsilon is not None:
@@ -314,16 +316,16 @@ class _Ends:
         """Return the account with its reason."""
         is_wide = self.is_wide
         reason = self.reason if is_wide else ""
-        # both ends are about one number, but that is more than wide ends say
+        # both bounds are about one number, but that is more than wide bounds say
         kind = "bounds" if is_wide and self.account.kind == "exact" else self.account.kind
         return replace(self.account, kind=kind, width_met=not is_wide, width_reason=reason)
 
 
 def _asked(answer: Account, target: Target, width: float | None) -> Target:
-    """The target with the width that both ends are to have together."""
+    """The target with the width that both bounds are to have together."""
     if width is not None:
         return replace(target, width=width)
-    # an epsilon's own size is what its accuracy is measured by: at least its lower end
+    # an epsilon's own size is what its accuracy is measured by: at least its lower bound
     size = answer.lower if 2 * answer.lower > answer.upper else answer.upper
     unit = float(size) if answer.quantity == "epsilon" else 1.0
     share = SHARE[answer.quantity] * unit

@@ -98,7 +98,7 @@ class Calibration(words.ShortText, words.OnAccount):
         Number of upper bounds computed to full accuracy.
     account : Account
         At this noise and the target delta. Its `width_met` says whether the noise is as close as
-        requested to one that is not proved and, unless both ends are about one number, within 3 %
+        requested to one that is not proved and, unless both bounds are about one number, within 3 %
         of one that is refuted; if not, `width_reason` says why.
     target : float
         The epsilon of the target.
@@ -390,12 +390,12 @@ class Goal:
     adjacency: str | None = None
     accuracy: float = _ACCURACY
     target: Target = field(init=False)
-    """Epsilon at this delta, with ends so close that they do not blur the accuracy."""
+    """Epsilon at this delta, with bounds so close that they do not blur the accuracy."""
 
     def __post_init__(self) -> None:
         epsilon = checks.real("epsilon", self.epsilon, above=0)
         accuracy = checks.real("accuracy", self.accuracy, above=0, below=1)
-        # ends that are wider than the accuracy would cost noise; below 1e-9 round-off decides
+        # bounds that are wider than the accuracy would cost noise; below 1e-9 round-off decides
         width = max(epsilon * accuracy, 1e-9)
         target = Target(delta=self.delta, width=width)
         for name, value in (("epsilon", epsilon), ("accuracy", accuracy), ("target", target)):
@@ -460,7 +460,7 @@ class Level(NamedTuple):
     steps : float
         Grid steps per standard deviation of one loss; infinite: as many as the width needs.
     accuracy : float
-        Relative distance of the ends of the root.
+        Relative distance of the bounds of the root.
     """
 
     steps: float
@@ -525,7 +525,7 @@ class FullSearch(Search):
     def bound(self, x: float, level: Level) -> float:
         if level != self.full:
             return self._rough(x, "upper", self.candidates.composition(x).spread / level.steps)
-        # the upper end alone: what decides is the proof, and an attack is computed for the answer
+        # the upper bound alone: what decides is the proof, and an attack is computed for the answer
         before = work.refusals()
         account = self.candidates.proof(x).upper(self.goal.target)
         if math.isinf(account.upper) and work.refusals() > before:
@@ -553,13 +553,13 @@ class FullSearch(Search):
         return None if level == self.full else self.full
 
     def account(self, proved: SafeRoot) -> Account:
-        """Return both ends at the safe number; the search may have computed the upper one only."""
+        """Return both bounds at the safe number; the search may have computed the upper one."""
         account, before = self._accounts[proved.safe], work.refusals()
         if not self.candidates.composition(proved.safe).is_exact:
             both = self.candidates.proof(proved.safe).account(self.goal.target)
-            # the upper end is computed again, for which less work may be left than the search had
+            # the upper bound is computed again, for which less work may be left than the search had
             both = replace(both, lower=min(both.lower, account.upper))
-            # the answer says whether both ends are sharp
+            # the answer says whether both bounds are sharp
             account = replace(closest(account, both), width_met=both.width_met)
         if not account.width_met:
             is_stopped = self.out_of_work is not None or work.refusals() > before
@@ -567,7 +567,7 @@ class FullSearch(Search):
             return replace(account, width_reason=reason)
         if proved.closed:
             return account
-        # the budget ended the search: the ends are sharp, but a better number might be proved
+        # the budget ended the search: the bounds are sharp, but a better number might be proved
         return replace(
             account,
             width_met=False,
@@ -612,7 +612,7 @@ class FullSearch(Search):
         return root.unsafe
 
     def _refuted_beyond(self, unsafe: float, attack: Callable[[float], float]) -> float | None:
-        """Return where an attack exceeds the target if both ends are about one number.
+        """Return where an attack exceeds the target if both bounds are about one number.
 
         It succeeds where the proof fails, or a little beyond.
         """

@@ -249,7 +249,7 @@ class Selection(Account):
         )
 
     def text(self) -> words.Text:
-        """Both ends in a few lines."""
+        """Both bounds in a few lines."""
         given = "delta" if self.quantity == "epsilon" else "epsilon"
         title = (
             f"{self.quantity} at {given} = {words.near(self.at)} of the best of {self.runs}, each "
@@ -374,7 +374,7 @@ def select_of(
 def _released_all(
     question: Question, runs: NumberOfRuns, epsilon: float | None, delta: float | None
 ) -> float:
-    """Return the proved end of a release of all runs, since the best one is a function of them;
+    """Return the proved bound of a release of all runs, since the best one is a function of them;
     infinite where their number is random."""
     if runs.distribution != "fixed":
         return math.inf
@@ -404,7 +404,7 @@ def _epsilons(delta: Callable[[float], float], level: float) -> tuple[float, flo
 
 
 class _UpperEnd:
-    """Upper end by Theorem 44, from a law that dominates one run, in one direction."""
+    """Upper bound by Theorem 44, from a law that dominates one run, in one direction."""
 
     def __init__(self, law: ComposedLaw, runs: NumberOfRuns) -> None:
         filled = law.masses > 0
@@ -470,7 +470,7 @@ class _UpperEnd:
 
 
 class _LowerEnd:
-    """Lower end by Theorem 46, from a law that one run dominates, in one direction."""
+    """Lower bound by Theorem 46, from a law that one run dominates, in one direction."""
 
     def __init__(self, law: ComposedLaw, runs: NumberOfRuns) -> None:
         filled = law.masses > 0

@@ -81,7 +81,7 @@ def statement_of(
     ceiling = math.inf if account.quantity == "epsilon" else 1.0
     if account.kind in ("paper", "lower") or not account.upper < ceiling:
         raise ArgumentError(
-            f"a statement needs a proved upper end, got kind {account.kind} and upper "
+            f"a statement needs a proved upper bound, got kind {account.kind} and upper "
             f"{account.upper:g}; {_way_out(account)}"
         )
     norm = clip if isinstance(clip, str) else near(checks.real("clip", clip, above=0))
@@ -136,7 +136,7 @@ def _way_out(account: Account) -> str:
     """Say what to do about an answer that guarantees nothing."""
     if account.kind == "paper":
         return "ask with variant rigorous"
-    # an end that was not reached says nothing of the noise
+    # a bound that was not reached says nothing of the noise
     if account.width_reason.startswith("effort"):
         return "ask with more effort, as the budget of work ended before one was proved"
     return "take more noise, or fewer steps"

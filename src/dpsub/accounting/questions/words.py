@@ -28,8 +28,8 @@ _DIGITS = 6
 _COLUMNS, _STATEMENT_COLUMNS = 116, 100
 _KINDS = {
     "exact": "exact up to this width",
-    "bounds": "bounds: the upper end is proved, an attack attains the lower one",
-    "lower": "lower: an attack attains the lower end, no upper end was computed",
+    "bounds": "bounds: the upper bound is proved, an attack attains the lower one",
+    "lower": "lower: an attack attains the lower bound, no upper bound was computed",
     "paper": "paper: the value of the papers' pair",
 }
 _NONE_KNOWN = "no attack is known"
@@ -171,27 +171,27 @@ class OnAccount:
 
     @property
     def theorem(self: _HasAccount) -> str:
-        """The theorem that proves the upper end, with its page of docs/proofs."""
+        """The theorem that proves the upper bound, with its page of docs/proofs."""
         return self.account.theorem
 
     @property
     def lower_theorem(self: _HasAccount) -> str:
-        """Page of the attack behind the lower end."""
+        """Page of the attack behind the lower bound."""
         return self.account.lower_theorem
 
     @property
     def relative_width(self: _HasAccount) -> Any:
-        """(upper - lower) / upper of both ends."""
+        """(upper - lower) / upper of both bounds."""
         return self.account.relative_width
 
     @property
     def width_met(self: _HasAccount) -> bool:
-        """Whether the ends are as close as requested."""
+        """Whether the bounds are as close as requested."""
         return self.account.width_met
 
     @property
     def width_reason(self: _HasAccount) -> str:
-        """Why the ends are not as close as requested (effort, numerics or theory), and what would
+        """Why the bounds are not as close as requested (effort, numerics or theory), and what would
         help; empty if they are."""
         return self.account.width_reason
 
@@ -263,7 +263,7 @@ def marked(account: AccountLike, title: str) -> str:
 
 
 def account_lines(account: AccountLike, *, warnings: Iterable[str] = ()) -> list[Line]:
-    """Write the relation, both ends, the theorem, and the warnings for the reader."""
+    """Write the relation, both bounds, the theorem, and the warnings for the reader."""
     return [
         relation_line(account),
         *_ends(account),
@@ -304,12 +304,12 @@ def _ends(account: AccountLike) -> list[Line]:
 
 
 def ends_text(account: AccountLike) -> str:
-    """Write both ends of one value, their distance, and their kind."""
+    """Write both bounds of one value, their distance, and their kind."""
     return f"{interval(account.lower, account.upper)}; {kind_text(account)}"
 
 
 def interval(lower: float, upper: float) -> str:
-    """Write both ends, rounded outwards, and their distance as a share of the upper one."""
+    """Write both bounds, rounded outwards, and their distance as a share of the upper one."""
     if not math.isfinite(upper):
         return f"at least {down(lower)}"
     if lower <= 0:
@@ -320,9 +320,9 @@ def interval(lower: float, upper: float) -> str:
 def kind_text(account: AccountLike) -> str:
     """Write the kind of an account, and its meaning."""
     if account.kind == "upper":
-        return f"upper: the upper end is proved, {without_attack(account)}"
+        return f"upper: the upper bound is proved, {without_attack(account)}"
     if account.kind == "lower" and not _attains(account):
-        return f"lower: no upper end was computed, {without_attack(account)}"
+        return f"lower: no upper bound was computed, {without_attack(account)}"
     return _KINDS[account.kind]
 
 
@@ -332,7 +332,7 @@ def _attains(account: AccountLike) -> bool:
 
 
 def without_attack(account: AccountLike) -> str:
-    """Say why there is no lower end: none can be, none is known, or none was computed."""
+    """Say why there is no lower bound: none can be, none is known, or none was computed."""
     if not account.attack_known:
         is_one_sided = account.asked is not None and account.asked.is_one_sided
         return "no attack on these releases is one on others" if is_one_sided else _NONE_KNOWN
@@ -397,7 +397,7 @@ class _Grounded(Protocol):
 
 
 def theorem_text(found: _Grounded) -> str:
-    """Name the proof of the upper end, and the page of the attack if that is another one."""
+    """Name the proof of the upper bound, and the page of the attack if that is another one."""
     places = dict.fromkeys([found.theorem, found.lower_theorem])
     return "; ".join(filter(None, places))
 
@@ -409,9 +409,9 @@ def account_warnings(account: AccountLike) -> list[str]:
     # delta = 1 and infinite epsilon are met by releasing the data
     worst = max(uppers)
     if math.isinf(worst):
-        notes.append("no finite upper end was computed")
+        notes.append("no finite upper bound was computed")
     elif account.quantity == "delta" and worst >= 1:
-        notes.append(_EMPTY if account.width_met else "no upper end below 1 was computed")
+        notes.append(_EMPTY if account.width_met else "no upper bound below 1 was computed")
     if account.asked is not None and account.quantity == "epsilon":
         notes += delta_of_one_record(max(account.asked.values), account.asked.releases)
     if not account.width_met:
@@ -428,8 +428,8 @@ def delta_of_one_record(delta: float, releases: Sequence[Release]) -> list[str]:
 
 
 def wider_text(reason: str) -> str:
-    """Say that ends are farther apart than requested, and why."""
-    why = reason_text(reason) or "the refinement stopped early; both ends are valid"
+    """Say that bounds are farther apart than requested, and why."""
+    why = reason_text(reason) or "the refinement stopped early; both bounds are valid"
     return f"wider than requested: {why}"
 
 
@@ -461,7 +461,7 @@ def calibration_text(noise_multiplier: float, refuted: float | None, account: Ac
 
 
 class CurveSummary(NamedTuple):
-    """The text of a privacy curve next to its deltas: pairs of ends."""
+    """The text of a privacy curve next to its deltas: pairs of bounds."""
 
     advantage: tuple[float, float]
     mu: tuple[float, float]

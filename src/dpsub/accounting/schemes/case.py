@@ -173,9 +173,9 @@ class Case:
         Bounds that a certificate proves for `event.upper_choices`: each choice by a theorem of its
         own, or the least of fewer bounds. Empty where `theorem` proves all of them.
     attack_section : str
-        Section of docs/proofs with the attacks of the lower end.
+        Section of docs/proofs with the attacks of the lower bound.
     attack_certified : bool
-        Whether the verifier knows the attacks of the lower end.
+        Whether the verifier knows the attacks of the lower bound.
     """
 
     event: Event

@@ -250,12 +250,12 @@ def _certified(
     solution: Any,
 ) -> _Optimum:
     """Bound the optimum from both sides, whatever the accuracy of the solver."""
-    # Lower end: the smallest majorant of the solver's f that satisfies all constraints.
+    # Lower bound: the smallest majorant of the solver's f that satisfies all constraints.
     solved = np.exp(shift) * np.maximum(solution.x, 0.0)
     f = np.max(solved[None, :] * np.exp(-log_factors), axis=1)
     lower = math.log(float(above @ f) / float(below @ f))
-    # Upper end: weak duality. Where the multipliers leave a surplus at a sample, the largest value
-    # that f can have there is charged.
+    # Upper bound: weak duality. Where the multipliers leave a surplus at a sample, the largest
+    # value that f can have there is charged.
     multipliers = np.minimum(solution.ineqlin.marginals, 0.0)
     value = -float(solution.eqlin.marginals[0])
     surplus = np.maximum(above + (rows.T @ multipliers) * np.exp(-shift) - value * below, 0.0)

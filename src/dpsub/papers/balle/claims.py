@@ -151,7 +151,7 @@ def optimal(number: int) -> Ask:
     """Ask of a theorem whether all (epsilon, delta)-DP mechanisms keep its bound: by the dual of
     the linear programme.
 
-    Its value is an upper end for all of them. The loss of an enumerated mechanism, or of the best
+    Its value is an upper bound for all of them. The loss of an enumerated mechanism, or of the best
     one, refutes the bound.
     """
     theorem = f"Theorem {number}"
@@ -161,7 +161,7 @@ def optimal(number: int) -> Ask:
             pick(frames[OPTIMUM], theorem=theorem),
             pick(frames[ENUMERATION], theorem=theorem),
         )
-        # The dual value is an upper end for every mechanism with the declared guarantee, and the
+        # The dual value is an upper bound for every mechanism with the declared guarantee, and the
         # primal one is attained; between the two tolerances nothing is decided.
         proved, above = (
             best["dual"] <= best["bound"] + ROUNDED,

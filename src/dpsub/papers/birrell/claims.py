@@ -18,7 +18,7 @@ def guarantee(theorem: str) -> tuple[Claim, ...]:
         proved, refuted = paper >= frame["epsilon_upper"], paper < frame["epsilon_lower"]
         above = (paper / frame["epsilon_lower"]).agg(["min", "max"])
         note = (
-            f"at least our upper end at {proved.sum()} of {len(frame)} values of delta, "
+            f"at least our upper bound at {proved.sum()} of {len(frame)} values of delta, "
             f"{above['min']:.3f} to {above['max']:.3f} times what an attack attains"
         )
         return claims.truth(proved, refuted, note)
@@ -60,10 +60,10 @@ def same_attained(frames: Frames) -> Finding:
 
 
 def wang_not_tight(frames: Frames) -> Finding:
-    """Ask whether our upper end is below what the bound of Wang et al. gives."""
+    """Ask whether our upper bound is below what the bound of Wang et al. gives."""
     frame = pick(frames[EPSILON], theorem="3.4")
     ratio = frame["epsilon_wang"] / frame["epsilon_upper"]
-    note = f"{ratio.min():.3g} to {ratio.max():.3g} times our upper end"
+    note = f"{ratio.min():.3g} to {ratio.max():.3g} times our upper bound"
     tight = frame["epsilon_wang"] <= frame["epsilon_lower"]
     return claims.truth(ratio > 1, tight, note)
 

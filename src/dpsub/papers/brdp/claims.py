@@ -197,7 +197,7 @@ def tight(frames: Frames) -> Finding:
     stated, exact = (
         pick(frames[name], method="br").set_index(key) for name in (COMPOSITION, "exact")
     )
-    # Over the upper end the quotient is smallest, over the lower end largest.
+    # Over the upper bound the quotient is smallest, over the lower bound largest.
     least, most = stated["composed"] / exact["upper"], stated["composed"] / exact["lower"]
     worst = int((least - 1).abs().to_numpy().argmax())
     kernel, times = least.index[worst]

@@ -122,12 +122,12 @@ def theorem_3(recycled: bool, times: int) -> float:
 
 
 def composed(recycled: bool, times: int) -> float:
-    """Return the upper end of the exact epsilon of the releases of `theorem_3`."""
+    """Return the upper bound of the exact epsilon of the releases of `theorem_3`."""
     return account(_released(recycled), times, delta=DELTA, width=0.005).upper
 
 
 def composed_best(times: int) -> float:
-    """Return the upper end of the exact epsilon of as many releases of a recycler that spends all
+    """Return the upper bound of the exact epsilon of as many releases of a recycler that spends all
     slack on one release."""
     return account(best(1.0).law, times, delta=DELTA, width=0.01).upper
 

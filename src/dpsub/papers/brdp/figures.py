@@ -386,8 +386,8 @@ class LossOverReleases(PaperFigure):
     experiments = ("brdp_composition",)
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
-        # One divisor, the upper end for plain noise, serves Theorem 3 and both exact ends alike, so
-        # that quotients can be compared with each other.
+        # One divisor, the upper bound for plain noise, serves Theorem 3 and both exact bounds
+        # alike, so that quotients can be compared with each other.
         plain = where(frame, variant="rigorous", method="dp")[["kernel", "n_compositions", "upper"]]
         shown = frame.merge(plain.rename(columns={"upper": "plain"}))
         shown = shown.assign(
@@ -815,7 +815,7 @@ class RecycledAudit(PaperFigure):
     caption = (
         "δ of recycled noise with the parameters of Algorithm 1, estimated from draws of the loop "
         "as printed on two neighbouring data sets, next to the exact δ and the stated δ. "
-        "Clopper-Pearson intervals; each end errs with probability at most 0.1 %. A lower end "
+        "Clopper-Pearson intervals; each limit errs with probability at most 0.1 %. A lower limit "
         "above the stated δ refutes the guarantee by experiment."
     )
     experiments = ("brdp_audit",)

@@ -85,8 +85,8 @@ def designs(cells: LookUp) -> dict[str, Any]:
         ]
         for end in ("lower", "upper")
     )
-    # A lower end above epsilon is certain, and so is an upper end below epsilon / 2: neither needs
-    # the exact loss.
+    # A lower bound above epsilon is certain, and so is an upper bound below epsilon / 2: neither
+    # needs the exact loss.
     worse = lower[lower > float(epsilon)].sort_values(ascending=False)
     better = upper.index[upper <= float(epsilon) / 2]
     return {

@@ -48,7 +48,7 @@ def base_for_certificate(
     rounded down."""
     target = checks.real("target", target, above=0)
     # At base = target / (change + 2) the certificate is at most the target, as its first term is at
-    # most 2 base; the lower end, which has been certified, is the answer.
+    # most 2 base; the lower bound, which has been certified, is the answer.
     low, high = target / (change + 2), 2.0 * target + 60.0
     for _ in range(200):
         middle = 0.5 * (low + high)

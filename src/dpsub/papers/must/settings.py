@@ -56,8 +56,8 @@ class Experiment1(s.Group):
     b: s.Sizes = (10, 20, 30, 50, 70, 100)
     epsilon_amplified: s.EpsilonAmplified = 0.1
     # The data are N(0, 1) and the paper does not clip them: 99.99 % lie in [-4, 4] (erratum E4).
-    lower: float = Field(-4, description="Lower end of the range of the data.")
-    upper: float = Field(4, description="Upper end of the range of the data.")
+    lower: float = Field(-4, description="Lower bound of the range of the data.")
+    upper: float = Field(4, description="Upper bound of the range of the data.")
 
 
 class Experiment2(s.Group):

@@ -664,7 +664,7 @@ class PeerTimesTable(MustTable):
     name = "peer_times"
     caption = (
         "Processor time of each answer on this machine, in seconds and as a multiple of the time "
-        "of this package for both ends of the same answer."
+        "of this package for both bounds of the same answer."
     )
     timed = True
     keys = PeerBoundsTable.keys

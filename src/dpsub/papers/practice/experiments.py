@@ -114,8 +114,8 @@ class PracticePackages(Grid):
 
 
 class PracticeShuffling(Grid):
-    """One record for each noise multiplier and size of epochs: Poisson's epsilon, and both ends of
-    that of shuffling."""
+    """One record for each noise multiplier and size of epochs: Poisson's epsilon, and both bounds
+    of that of shuffling."""
 
     name = "practice_shuffling"
     stage = "account"
@@ -247,7 +247,7 @@ def recorded_for(setting: AccountingQuestion, answers: pd.DataFrame) -> pd.DataF
 def judged_answers(
     recorded: pd.DataFrame, ends: ClaimJudge, *also: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield the answers to one question, the fields `also`, their verdicts and both ends."""
+    """Yield the answers to one question, the fields `also`, their verdicts and both bounds."""
     if recorded.empty:
         return
     # One account is refined until all claims about it are decided; its ends are read after that, so

@@ -321,7 +321,7 @@ def brackets(cells: LookUp) -> pd.DataFrame:
     settings = with_end(settings, lower, BATCHES, "attained")
     settings = with_end(settings, upper, BATCHES, "proved").dropna()
     if settings.empty:
-        raise MissingRecordsError("this run has no shuffled batches with both ends")
+        raise MissingRecordsError("this run has no shuffled batches with both bounds")
     return settings.assign(
         noise=pd.to_numeric(settings["noise_multiplier"]),
         # Above 1 Poisson's epsilon is refuted for shuffled batches.

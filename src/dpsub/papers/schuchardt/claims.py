@@ -20,7 +20,7 @@ MUCH = 10.0  # from this ratio of two deltas on, one of them is called much larg
 
 def tight(law: str) -> Ask:
     """Ask whether the paper's delta of one step is the exact one: at least the proved bound, and at
-    most the value of an attack, as far as both ends tell."""
+    most the value of an attack, as far as both bounds tell."""
 
     def ask(frames: Frames) -> Finding:
         frame = pick(frames[STEP], law=law)
@@ -45,7 +45,7 @@ def guarantee(sampler: str) -> Ask:
         pair, lower, upper = (frame[c] for c in ("pair", "delta_lower", "delta_upper"))
         least, most = (pair / upper).agg(["min", "max"])
         note = (
-            f"at least our upper end at {(pair >= upper).sum()} of {len(frame)} epsilons, "
+            f"at least our upper bound at {(pair >= upper).sum()} of {len(frame)} epsilons, "
             f"{least:.3g} to {most:.3g} times it"
         )
         return claims.truth(pair >= upper, pair < lower, note)
@@ -54,10 +54,10 @@ def guarantee(sampler: str) -> Ask:
 
 
 def loose(frames: Frames) -> Finding:
-    """Ask whether our upper end is below the pair of draws with replacement."""
+    """Ask whether our upper bound is below the pair of draws with replacement."""
     frame = pick(frames[FIXED], sampler="wr")
     ratio = frame["pair"] / frame["delta_upper"]
-    note = f"{ratio.min():.3g} to {ratio.max():.3g} times our upper end"
+    note = f"{ratio.min():.3g} to {ratio.max():.3g} times our upper bound"
     return claims.truth(ratio > 1, frame["pair"] <= frame["delta_lower"], note)
 
 
@@ -160,7 +160,7 @@ class SchuchardtClaims(claims.Claims):
         "Statements of the text, the theorems and the captions. A bound on δ is judged by our two "
         "bounds: proved where it lies between them (or, where it need not be the smallest, where "
         "it is at least the upper one), refuted where an attack attains more. What the group "
-        "privacy property allows is computed from both ends of δ of one record. As done: the "
+        "privacy property allows is computed from both bounds of δ of one record. As done: the "
         "released code applies the property to the group's own pair."
     )
     claims = (

@@ -35,7 +35,7 @@ def saves(frames: Frames) -> Finding:
     """Ask whether k of t needs less noise wherever the noise is small."""
     settings = pick(beside_poisson(frames, "k_of_t"), regime=SMALL)
     less, more = settings["upper"] < 1, settings["lower"] > 1
-    # Both ends of the bracket on one side of 1: no better proof or attack can turn it.
+    # Both bounds of the bracket on one side of 1: no better proof or attack can turn it.
     note = (
         f"less noise in {less.sum()} of {len(settings)} settings with small noise, more in "
         f"{more.sum()}; the others are open"
@@ -46,7 +46,7 @@ def saves(frames: Frames) -> Finding:
 def at_most(frames: Frames) -> Finding:
     """Ask whether the noise falls by as much as 9.6 % in some setting."""
     settings = pick(beside_poisson(frames, "k_of_t"), regime=SMALL)
-    # Percent saved: the lower end of the ratio is the most that can be saved.
+    # Percent saved: the lower bound of the ratio is the most that can be saved.
     saved = 100 * (1 - settings[["ratio", "lower", "upper"]])
     most = settings.nsmallest(1, "ratio").to_dict("records")[0]
     note = (

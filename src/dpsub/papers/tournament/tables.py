@@ -80,8 +80,8 @@ def over_poisson(records: pd.DataFrame) -> pd.DataFrame:
         ["adjacency", "sampler"], key=lambda names: names.map(order), kind="stable"
     )
     proved = ratios["poisson_noise_multiplier"]
-    # both ends hold whatever the least sufficient noise is: refuted over proved is below its ratio,
-    # proved over refuted above
+    # both bounds hold whatever the least sufficient noise is: refuted over proved is below its
+    # ratio, proved over refuted above
     return ratios.assign(
         ratio=ratios["noise_multiplier"] / proved,
         lower=ratios["necessary"] / proved,
@@ -112,8 +112,8 @@ class NoiseOverPoisson(Table):
         "Noise multiplier that is proved to meet the target for all steps together, divided by "
         "Poisson's for the same relation, n, m, epochs, ε and δ: the smallest, median and largest "
         "ratio over all settings of the grid. The interval contains the ratio of the smallest "
-        "sufficient noise multipliers. Its lower end is the noise refuted by an attack over the "
-        "noise proved for Poisson; its upper end is the noise proved over the noise refuted for "
+        "sufficient noise multipliers. Its lower bound is the noise refuted by an attack over the "
+        "noise proved for Poisson; its upper bound is the noise proved over the noise refuted for "
         "Poisson. Without a known attack there is no interval. Needs more: settings in which an "
         "attack exceeds the target with Poisson's noise. Needs less: settings in which the scheme "
         "is proved with noise that an attack refutes for Poisson. Left out: settings of the grid "

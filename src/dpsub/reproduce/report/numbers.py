@@ -47,8 +47,8 @@ MEANINGS = {
     "reproduced": "our number rounds to the printed one",
     "within_error": "as close as Monte Carlo error and rounding allow",
     "holds": "the statement is true of our numbers",
-    "proved": "a statement about privacy that certified upper ends give, in every case that it is "
-    "put to",
+    "proved": "a statement about privacy that certified upper bounds give, in every case that it "
+    "is put to",
     "reproduced_as_done": "only what was done, not what is stated, gives the printed number",
     "within_error_as_done": "as close as error allows, but only as done",
     "differs": "our number is another one",

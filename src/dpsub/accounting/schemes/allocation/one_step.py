@@ -714,7 +714,7 @@ def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profi
     """Return the smaller of the bound by way of no record and that of two Gaussians at the
     distance."""
 
-    # where it is asked for: a budget that does not suffice for it leaves first ends
+    # where it is asked for: a budget that does not suffice for it leaves closed forms
     @cache
     def by_no_record() -> Profile:
         return by_reference(event, event)

@@ -112,8 +112,8 @@ class SubsetEvent(Event):
 
 @dataclass(frozen=True)
 class GivenSumEvent(AttackEvent):
-    """Lower end of one epoch of k of t by the sum of functions of the steps with the weight c: the
-    moments of order 1 and 0 given the sum are its laws under P and Q."""
+    """Lower bound of one epoch of k of t by the sum of functions of the steps with the weight c:
+    the moments of order 1 and 0 given the sum are its laws under P and Q."""
 
     t: int
     k: int
@@ -159,8 +159,8 @@ def _weights(t: int, k: int, places: tuple[int, ...]) -> list[float]:
 
 @dataclass(frozen=True)
 class LargerBlocks(Event):
-    """Upper end of one epoch of k of t: the steps are cut at random into blocks with a few of the
-    record's steps each, which are revealed. It has no lower end."""
+    """Upper bound of one epoch of k of t: the steps are cut at random into blocks with a few of the
+    record's steps each, which are revealed. It has no lower bound."""
 
     t: int
     k: int

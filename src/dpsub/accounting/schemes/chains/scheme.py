@@ -1,6 +1,6 @@
 """Samples with replacement, and chains of several stages: a record may occur several times.
 
-The upper end is the group lemma at the last stage, with the stages before it revealed
+The upper bound is the group lemma at the last stage, with the stages before it revealed
 (docs/proofs/chains.md); for add_remove, see docs/proofs/added_records.md.
 """
 

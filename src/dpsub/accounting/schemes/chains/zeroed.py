@@ -1,7 +1,7 @@
-"""A record that contributes 0, in samples that may hold it several times: both ends of one step.
+"""A record that contributes 0, in samples that may hold it several times: both bounds of one step.
 
-The upper end is Theorem 47, with the stages before the last revealed; the lower end is an attack
-with fillers at -C and the record at C (docs/proofs/zero_out.md).
+The upper bound is Theorem 47, with the stages before the last revealed; the lower bound is an
+attack with fillers at -C and the record at C (docs/proofs/zero_out.md).
 """
 
 from __future__ import annotations

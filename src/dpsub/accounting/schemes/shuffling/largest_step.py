@@ -2,7 +2,7 @@
 
 All other records are equal fillers. Up to a translation the output of an epoch is then the mixture
 of N(x e_j, s^2 I) over its T steps j, against that of N(y e_j, s^2 I). `LargestStep` gives the law
-of the largest coordinate under both; `shuffling.scheme` takes it as a lower end
+of the largest coordinate under both; `shuffling.scheme` takes it as a lower bound
 (docs/proofs/shuffling.md).
 """
 

@@ -1,8 +1,8 @@
 """Shuffled epochs: every record is in one step of an epoch, in an order that is drawn again for
 each (docs/proofs/shuffling.md).
 
-The upper end reveals the step of the record, or, with much noise and many steps, keeps it hidden
-(`hidden_step`). The lower end is the attack in which all other records are equal fillers.
+The upper bound reveals the step of the record, or, with much noise and many steps, keeps it hidden
+(`hidden_step`). The lower bound is the attack in which all other records are equal fillers.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _one_record_more(release: Release, schedule: Shuffle, n: int) -> Case:
 def _attacks(
     steps: int, relation: Relation, s: float, in_steps: float
 ) -> tuple[tuple[Event, ...], tuple[AttackChoice, ...]]:
-    """Return lower ends (docs/proofs/shuffling.md): events that data sets attain, and these data
+    """Return lower bounds (docs/proofs/shuffling.md): events that data sets attain, and these data
     sets; the record is in a step with the chance `in_steps`."""
     at_fillers = Neighbours(1.0, OTHER[relation], -1.0)
     among_zeros = Neighbours(1.0, OTHER[relation], 0.0)

@@ -99,9 +99,9 @@ def truncated_poisson(release: Release, relation: Relation) -> Case:
 
 
 def _cut_event(sample: CutSample, relation: Relation, s: float) -> EnclosedEvent:
-    """Return the event whose upper end depends on whether the others fill the sample; attacks among
-    records at 0, and, where samples are cut often enough, among records at -C, and among records
-    across the differing one."""
+    """Return the event whose upper bound depends on whether the others fill the sample; attacks
+    among records at 0, and, where samples are cut often enough, among records at -C, and among
+    records across the differing one."""
     profiles = cache(lambda tail: merged_profiles(sample, relation, s))
     attacks = [
         PairEvent(_pair(sample.included_at_least, relation, s)),

@@ -25,8 +25,8 @@ Method = tuple[str, Recycled, float]
 
 
 def composed(answer: Account | float) -> dict[str, float]:
-    """Return the fields of a record about a composed epsilon: both ends of the exact value, or the
-    value of a formula."""
+    """Return the fields of a record about a composed epsilon: both bounds of the exact value, or
+    the value of a formula."""
     lower, upper = (answer, answer) if isinstance(answer, float) else (answer.lower, answer.upper)
     return {"composed": upper, "lower": lower, "upper": upper}
 
@@ -35,8 +35,8 @@ class BrdpComposition(Grid):
     """Epsilon at delta after T releases, each calibrated for (epsilon, delta) alone (Figure 5).
 
     Variant stated: Theorem 3 for "br", for "dp" the same accountant without a recycler; `lower` and
-    `upper` repeat the value. Rigorous: both ends of the exact value for the same releases, and for
-    "best", the Gaussian recycler that spends all that exact accounting of one release allows.
+    `upper` repeat the value. Rigorous: both bounds of the exact value for the same releases, and
+    for "best", the Gaussian recycler that spends all that exact accounting of one release allows.
     """
 
     name = "brdp_composition"
@@ -101,7 +101,7 @@ class BrdpTable1(Grid):
 
     Stated: the paper's accountant, `lower` and `upper` repeat its value. Subsampled methods
     ("gau_smp", "lap_smp") are composed at the inner budget and amplified once, which is only valid
-    if one sample is used for all queries. Rigorous: both ends of the exact value for the others.
+    if one sample is used for all queries. Rigorous: both bounds of the exact value for the others.
     Method "lap_low" is Laplace noise with `low_split` of the budget for the kernel, where the
     printed number is met; its acceptance is below that of plain Laplace noise.
     """
@@ -161,7 +161,7 @@ class BrdpTimes(Grid):
     of releases.
 
     Task "parameters": Algorithms 1 and 2, for sampled methods Algorithm 4 too; task "theorem3":
-    epsilon by the paper's composition; task "exact": both ends of the exact epsilon.
+    epsilon by the paper's composition; task "exact": both bounds of the exact epsilon.
     """
 
     name = "brdp_times"

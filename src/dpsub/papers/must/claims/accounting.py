@@ -122,7 +122,7 @@ def proved_below(frames: Frames) -> Finding:
 
 
 def proved_increases(frames: Frames) -> Finding:
-    """MUST.OW: both ends of the mechanism's own delta, compared with those at the smallest number
+    """MUST.OW: both bounds of the mechanism's own delta, compared with those at the smallest number
     of compositions.
 
     From one number to the next delta cannot fall, as fewer releases are a part of more.

@@ -40,7 +40,7 @@ GridSize = Annotated[
     int, Field(ge=2, le=100_000_000, description="Points r of the accountant's grid, even.")
 ]
 Bounds = tuple[float, float, float]
-"""Lower end, value and upper end of delta."""
+"""Lower bound, value and upper bound of delta."""
 
 
 def noise_plans(

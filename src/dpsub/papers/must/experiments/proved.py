@@ -580,7 +580,7 @@ def module(name: str) -> ModuleType:
 
 
 def dots(rate: float, noise: float, k: int, delta: float, adjacency: str) -> Interval:
-    """dp-accounting's privacy loss distributions: the upper end connects the dots, the lower one
+    """dp-accounting's privacy loss distributions: the upper bound connects the dots, the lower one
     rounds losses down."""
     pld = module(LOSSES)
     relation = pld.NeighborRel[

@@ -35,7 +35,7 @@ PRINTED: dict[str, dict[str, Any]] = {
     "as_done": {"label": "_", "linestyle": "-", "color": "#BBBBBB"},
     "printed": {"label": "_", "linestyle": ":", "color": "black"},
 }
-"""Method -> style of its upper end, from which a bar goes down to the lower one."""
+"""Method -> style of its upper bound, from which a bar goes down to the lower one."""
 EXACT_PAIR = {"paper_pair": {"label": "_", "color": "black", "linewidth": 1.0}}
 PAIR_KEY = "black and grey: the paper's pair,\nnot a guarantee (dotted: as printed,\ngrey: as done)"
 # In this order everywhere: what is refuted (lower), what is proved (upper).

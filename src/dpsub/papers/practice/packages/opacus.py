@@ -16,7 +16,7 @@ PACKAGE = Package(
     versions=("1.6.0", "1.5.4"),
     promise=(
         "Trains PyTorch models with DP-SGD. Its `rdp` accountant bounds ε by Rényi divergences, "
-        "and `prv`, the default, composes privacy loss distributions and returns the upper end. "
+        "and `prv`, the default, composes privacy loss distributions and returns the upper bound. "
         "`gdp` uses the central limit theorem and warns that it can understate ε."
     ),
     tracker="https://github.com/meta-pytorch/opacus/issues",
