@@ -396,6 +396,8 @@ def test_help(capsys: Captured) -> None:
     for name in COMMANDS:
         assert name in overview
         assert "--json" in said(capsys, f"{name} --help")
+    example = overview.partition("example: dpsub ")[2]
+    assert "  epsilon  " in said(capsys, example)
     assert said(capsys, "--version") == f"dpsub {dpsub.__version__}\n"
     assert said(capsys, "help law") == said(capsys, "law --help")
     text = said(capsys, "help account")
@@ -407,6 +409,7 @@ def test_help(capsys: Captured) -> None:
     ):
         assert words in text
     assert "--convention" not in text
+    assert text.count("make no whole") == 1  # one purpose of two schedules
 
 
 @pytest.mark.parametrize("value", [1 / 3, 2.5e-300, 123456789.123, 1.0, 0.0, 0.1])

@@ -36,27 +36,35 @@ from dpsub.cli.answers import Answer, as_json, on_the_line
 from dpsub.cli.parsing import Parser, Several, nearest, show
 from dpsub.errors import ArgumentError, DataError, DpsubError, NumericalError, how_to_install
 
-COMMANDS = {
-    "law": "how often one record occurs in a sample",
-    "amplify": "(epsilon, delta) of one release from a sample, by the amplification theorem",
-    "translate": "the bound for a sampler and two adjacency relations, or why there is none",
-    "account": "delta at an epsilon, or epsilon at a delta, of many releases",
-    "loader": "the same of a training loop, described by its data loader",
-    "check": "whether a claimed epsilon or delta of many releases is proved, refuted by an attack, "
-    "or open",
-    "curve": "delta at every epsilon, the error rates of every test, and a plot of both",
-    "select": "what choosing the best of a random number of runs costs",
-    "record": "enter releases into a ledger, if the budget allows",
-    "ledger": "the total privacy cost of all releases in a ledger",
-    "calibrate": "noise, sample size or steps for a target (epsilon, delta)",
-    "recommend": "which subsampling scheme needs the least noise for a training run, and what each "
-    "costs",
-    "advise": "compare survey designs on a frame: privacy, sample size, variance of a total",
-    "brdp": "budget recycling, which redraws noise while it is too large, and its exact privacy",
-    "plan": "cells, jobs, core-hours and memory of a sweep, before anything runs",
-    "audit": "the attack on a sampler: its data sets, densities and a Monte Carlo run",
+GROUPS = {
+    "one sample": {
+        "law": "how often one record occurs in a sample",
+        "amplify": "(epsilon, delta) of one release from a sample, by the amplification theorem",
+        "translate": "the bound for a sampler and two adjacency relations, or why there is none",
+    },
+    "many releases": {
+        "account": "delta at an epsilon, or epsilon at a delta",
+        "loader": "the same for a training loop, described by its data loader",
+        "check": "whether a claimed epsilon or delta is proved, refuted by an attack, or open",
+        "curve": "delta at every epsilon, the error rates of every test, and a plot of both",
+        "select": "the cost of choosing the best of a random number of runs",
+        "audit": "the attack on a sampler: its data sets, densities and a Monte Carlo run",
+    },
+    "planning, and keeping within a budget": {
+        "calibrate": "noise, sample size or steps for a target (epsilon, delta)",
+        "recommend": "which subsampling scheme needs the least noise for a training run",
+        "record": "enter releases into a ledger, if the budget allows",
+        "ledger": "the total privacy cost of all releases in a ledger",
+    },
+    "surveys, redrawn noise and sweeps": {
+        "advise": "compare survey designs on a frame: privacy, sample size, variance of a total",
+        "brdp": "budget recycling, which redraws noise while it is too large, and its privacy",
+        "plan": "cells, jobs, core-hours and memory of a sweep, before anything runs",
+    },
 }
-"""Commands and what they answer; each is a module of this package."""
+"""Commands and what they answer, by subject; each is a module of this package."""
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+_EXAMPLE = "dpsub account poisson --rate 0.01 --noise-multiplier 1 --steps 1000 --delta 1e-5"
 EXIT_OK, EXIT_ERROR, EXIT_STOPPED = 0, 2, 130
 # Options whose values several answers in JSON repeat, as nothing else in them tells them apart.
 _COMPARED = ("m", "batch_size")
@@ -240,9 +248,11 @@ def _without_command(words: list[str]) -> int:
     if words[0] in ("--version", "-V"):
         show(f"dpsub {__version__}")
     elif words[0] in ("--help", "-h", "help"):
-        listed = [f"  {name:<9}  {summary}" for name, summary in COMMANDS.items()]
-        usage = "usage: dpsub COMMAND [options]     (dpsub help COMMAND lists them)"
-        show("\n".join([usage, "", *listed]))
+        lines = ["usage: dpsub COMMAND [options]     (dpsub help COMMAND lists them)"]
+        for subject, commands in GROUPS.items():
+            lines += ["", f"{subject}:"]
+            lines += [f"  {name:<9}  {summary}" for name, summary in commands.items()]
+        show("\n".join([*lines, "", f"example: {_EXAMPLE}"]))
     else:
         hint = nearest(words[0], list(COMMANDS))
         if _is_sampler(words[0]):

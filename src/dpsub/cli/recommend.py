@@ -1,19 +1,21 @@
 """Which subsampling scheme needs the least noise for a training run with a target epsilon and
 delta, and what each costs.
 
-By accounting alone. The proved noise multiplier meets the target; with the refuted one,
-or less, an attack exceeds the target. For independent batches --epochs are converted to steps as in
-`dpsub account`; an epoch of a schedule has n / (batch size) steps, rounded up.
+No model is trained: schemes are compared by accounting alone. The proved noise multiplier meets the
+target; with the refuted one, or less, an attack exceeds it. For independent batches --epochs are
+converted to steps as in `dpsub account`; an epoch of a schedule has n / (batch size) steps, rounded
+up.
 
 JSON: recommended (the scheme with the least proved noise, within 0.3 %), even (schemes for which no
-attack refutes this noise), noise_on_mean (its noise multiplier divided by the batch size,
-comparable between batch sizes), schemes (a list, the least noise first, with name, sampler,
-noise_multiplier, refuted (0 if no attack is known), ratio (to the noise of the first), steps,
-gradients (expected number in the training run), largest_batch, likely_batch (with probability 99.9
-% no batch of the run is larger), every_epoch (whether each record is in one batch of each epoch),
-theorem and lower_theorem (of the proof and of the attack), adjacency), elsewhere (a list of those
-without a theorem under this relation, under the first that covers them), left_out (reasons, by
-name), reasons, adjacency, target_epsilon, target_delta, steps (of the first).
+attack refutes this noise), noise_on_mean (the recommended noise multiplier divided by the batch
+size, comparable between batch sizes), schemes (a list, the least noise first), elsewhere (schemes
+without a theorem under this relation, under the first one that covers them), left_out (reasons, by
+name), reasons, adjacency, target_epsilon, target_delta, steps (of the first scheme).
+
+Each scheme in JSON: name, sampler, noise_multiplier, refuted (0 if no attack is known), ratio (to
+the noise of the first), steps, gradients (expected number in the training run), largest_batch,
+likely_batch (with probability 99.9 % no batch of the run is larger), every_epoch (whether each
+record is in one batch of each epoch), theorem, lower_theorem (of the attack), adjacency.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ def add_arguments(parser: Parser) -> None:
     # Accounting alone, of a dozen schemes; a comparison that takes minutes would not be made before
     # a training.
     parser.add_effort(4.0)
-    parser.add_argument("--quick", action="store_true", help="the first bounds, without refinement")
+    parser.add_argument("--quick", action="store_true", help="skip the refinement of bounds")
 
 
 def run(arguments: Namespace) -> Answer:

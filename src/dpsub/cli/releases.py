@@ -89,7 +89,7 @@ def add_width(parser: Parser, default: str = "half a percent of epsilon, 5 %% of
             f"(default: {default})"
         ),
     )
-    parser.add_argument("--quick", action="store_true", help="the first bound, without refinement")
+    parser.add_argument("--quick", action="store_true", help="skip the refinement of bounds")
     add_deprecated_tight(parser)
     parser.add_effort()
 

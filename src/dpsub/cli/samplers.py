@@ -69,10 +69,8 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
         # One option may serve several samplers; its help lists each purpose once.
         for size, purpose in REGISTRY.get(name).sizes.items():
             sizes.setdefault(size, {})[purpose] = None
-    for schedule in SCHEDULES.members().values():
-        for size, purpose in schedule.options.items():
-            if size != "rate":
-                sizes.setdefault(size, {})[f"{purpose} ({schedule.name})"] = None
+    for size, purposes in _of_schedules().items():
+        sizes.setdefault(size, {}).update(dict.fromkeys(purposes))
     for size, purposes in sizes.items():
         if size in _FLAGS:
             # as other options: None where it is not given
@@ -107,6 +105,19 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
     )
     own_files.add_option(parser)
     parser.set_defaults(sampler_options=[*sizes, "rate", "stages"])
+
+
+def _of_schedules() -> dict[str, list[str]]:
+    """Sizes of schedules, with each purpose once and the schedules that it serves."""
+    serves: dict[str, dict[str, list[str]]] = {}
+    for schedule in SCHEDULES.members().values():
+        for size, purpose in schedule.options.items():
+            if size != "rate":
+                serves.setdefault(size, {}).setdefault(purpose, []).append(schedule.name)
+    return {
+        size: [f"{purpose} ({', '.join(names)})" for purpose, names in purposes.items()]
+        for size, purposes in serves.items()
+    }
 
 
 def sampler_name(name: str) -> str:
