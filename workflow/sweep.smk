@@ -93,7 +93,7 @@ rule summarise_cells:
 
 onsuccess:
     print(
-        f"the cells of {RESULTS}, one a row, and their paired differences from Poisson sampling: {RESULTS}/summary/"
+        f"the cells of {RESULTS}, one per row, and their paired differences from Poisson sampling: {RESULTS}/summary/"
     )
 
 

@@ -94,6 +94,11 @@ BANNED = [
         "one page for each paper",
     ),
     Banned(
+        r"[,(] ?\bone an? (record|row|step|seed|paper|answer|sampler|entry|printed|group)\b",
+        "weights, one a record",
+        "weights, one per record",
+    ),
+    Banned(
         r"\bHow many times the \w+ of\b(?!.{0,80}\?)",
         "How many times the noise of A B needs.",
         "Noise that B needs, relative to A.",

@@ -43,7 +43,7 @@ def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Ampli
         delta'   = sum over l >= 1 of P(L = l) delta_l(epsilon),
 
     with the white-box group profiles delta_l at the *base* epsilon: must, Theorem 5, whose Table 2
-    is this with one law a row; balle, Theorems 8 to 11. The sum has positive terms only and is
+    is this with one law per row; balle, Theorems 8 to 11. The sum has positive terms only and is
     taken in log space.
 
     Parameters

@@ -362,7 +362,7 @@ class Fma(Points):
 
 
 class Pose(Points):
-    """One file for each pose, a joint a line; the first one, the root, is the origin of the
+    """One file for each pose, one joint per line; the first one, the root, is the origin of the
     others."""
 
     name = "pose"

@@ -1,9 +1,9 @@
 """Inclusion probabilities of the compared samplers, the Poisson importance sampler, and weighted
 sums.
 
-Rates are inclusion probabilities, one a record. The weighted sum with Laplace noise is the simplest
-weighted mechanism: its losses are linear in the weights, and its mean squared error is known
-exactly for any rates.
+Rates are inclusion probabilities, one per record. The weighted sum with Laplace noise is the
+simplest weighted mechanism: its losses are linear in the weights, and its mean squared error is
+known exactly for any rates.
 """
 
 from __future__ import annotations

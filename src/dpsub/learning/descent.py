@@ -54,7 +54,7 @@ def train(
     ----------
     model : loss of a record.
     x, y : shape (N, d), float32 or float64, and (N,); sums are in float64.
-    blocks : batches of each of S seeds, one subset a step; indices are rows of `x`. S divides R:
+    blocks : batches of each of S seeds, one subset per step; indices are rows of `x`. S divides R:
         the runs s R / S to (s + 1) R / S - 1 share the batches of seed s and its standard normal
         numbers, and may differ in what follows.
     initial : shape (R, p), or (S, p) or (p,) to be shared.
@@ -139,8 +139,8 @@ def train(
 
 
 def on_own_records(blocks: Sequence[Samples], n: int) -> list[Samples]:
-    """Return batches of data sets of n records each, one a seed, that stand one after the other as
-    rows of one table."""
+    """Return batches of data sets of n records each, one per seed, that stand one after the other
+    as rows of one table."""
     return [
         replace(block, indices=block.indices + n * position)
         for position, block in enumerate(blocks)
@@ -177,7 +177,7 @@ class _Runs:
         return ROWS * (self.model.d + runs * self.model.width) + runs * p
 
     def _steps(self, seeds: slice) -> Iterator[None]:
-        """Take the steps of some seeds, one a turn."""
+        """Take the steps of some seeds, one per turn."""
         parameters = self.parameters[seeds]  # a view: steps change what `train` returns
         spread = self.spreads[seeds][..., None]
         slope = self.rates[seeds][..., None]

@@ -145,7 +145,7 @@ class Numbers:
         return frame.assign(number=numbers)
 
     def series(self, frames: Frames) -> pd.Series:
-        """Return the numbers by `by`, or one a record without it."""
+        """Return the numbers by `by`, or one per record without it."""
         frame = self.records(frames)
         if self.by:
             return self._summary(frame, self.by)

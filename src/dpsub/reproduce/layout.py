@@ -46,7 +46,7 @@ def table_cells(
     formulas: pd.DataFrame | None = None,
     quoted: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Return the cells of a table, one a row.
+    """Return the cells of a table, one per row.
 
     `formulas`, in LaTeX, and numbers `quoted` from elsewhere stand where a printed number would:
     keys, `column`, `printed`.

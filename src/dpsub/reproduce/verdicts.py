@@ -412,7 +412,7 @@ class Tally:
 
 
 def tally(verdicts: Iterable[str]) -> Tally:
-    """Count verdicts, one a printed number; this is how every page counts."""
+    """Count verdicts, one per printed number; this is how every page counts."""
     names = list(verdicts)
     return Tally(
         confirmed=sum(name in AGREEING for name in names),

@@ -133,7 +133,7 @@ class Samples:
         return self.totals(self.counts).astype(np.int64)
 
     def totals(self, values: np.ndarray) -> np.ndarray:
-        """Return the sum of `values` (one an entry of `indices`) over each subset, shape
+        """Return the sum of `values` (one per entry of `indices`) over each subset, shape
         (n_subsets,)."""
         sums = np.zeros(self.n_subsets)
         occupied = self.distinct > 0

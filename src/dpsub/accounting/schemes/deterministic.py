@@ -82,7 +82,7 @@ def _once_an_epoch(
     has_places: bool,
     most: int | None,
 ) -> Case:
-    """Return the case of one step an epoch: to a record epochs are as many steps of Poisson
+    """Return the case of one step per epoch: to a record epochs are as many steps of Poisson
     sampling, for Laplace noise as for Gaussian. A step has room for `most` records, or for all."""
     step = poisson_case(release, relation, rate)
     is_added = relation is Relation.ADD_REMOVE

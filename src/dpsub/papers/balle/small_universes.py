@@ -109,7 +109,7 @@ class UniverseComparison(NamedTuple):
 def compare(
     row: BoundRow, kernel: np.ndarray, epsilons: Sequence[float]
 ) -> list[UniverseComparison]:
-    """Return the bound of `row` and the exact divergences for a kernel, one a base epsilon."""
+    """Return the bound of `row` and the exact divergences for a kernel, one per base epsilon."""
     # The theorem gets the kernel's exact profile, so that a bound exceeded refutes the theorem and
     # no estimate of its input.
     profile = KernelProfile(kernel, row.space.distances)

@@ -273,8 +273,8 @@ class _CostFigure(OnData):
         return summary(frame[frame["dataset"].isin(self.datasets)])
 
     def rows(self, records: Records) -> list[dict[str, Any]]:
-        """Return a value a panel and mode: the share of cells in which the coreset's median is
-        below the uniform's."""
+        """Return a value for each panel and mode: the share of cells in which the coreset's median
+        is below the uniform's."""
         rows = []
         for (variant, dataset), part in self._cells(records).groupby(
             ["variant", "dataset"], sort=False

@@ -267,7 +267,7 @@ WHERE = "{adjacency}, noise {noise_multiplier:.4g} C, {denominator} denominator"
 
 
 def sides(name: str) -> dict[str, Column]:
-    """Return the columns of `both_sides`: the refuted end, the proved end, and the bracket of the
+    """Return the columns of `both_sides`: the refuted and the proved bound, and the bracket of the
     paper's pair."""
     return {
         f"{name}_lower": Column("attack", note=f"attack (lower), {WHERE}"),
@@ -579,8 +579,7 @@ class NoiseAtEqualPrivacy(MustTable):
         f"{setting}. The proved noise, or more, guarantees the target for clipped sums under the "
         "adjacency relation shown. At the refuted noise, or less, explicit data sets exceed the "
         "target. The noise of the paper's pair is not a guarantee. Proved noise is rounded up, "
-        "refuted noise down. It is proved by first bounds, which calibrating refines by default: "
-        "it may prove less."
+        "refuted noise down; both are found as by dpsub calibrate."
     )
     keys = ("target_epsilon", "sampler", "adjacency")
     layout = Layout(panels=("target_epsilon",), stub=("sampler", "adjacency"), heads=("column",))
@@ -640,7 +639,7 @@ class PeerBoundsTable(MustTable):
     name = "peer_bounds"
     caption = (
         "ε at δ = 10⁻⁵ as computed by this package and by other accountants. For Poisson, the two "
-        "ends bracket one exact value. For samplers whose exact privacy is not known, they are a "
+        "bounds enclose one exact value. For samplers whose exact privacy is not known, they are a "
         "lower bound (an attack) and an upper bound (a proof). For sampling without replacement "
         "dp-accounting's Rényi accountant gets the noise in units of C, the norm bound of one "
         "record, and in units of 2 C, the most by which a substitution moves the sum. An upper "

@@ -145,7 +145,7 @@ def _autodp_laplace(noise: float, steps: int, delta: float) -> float:
 
 
 def rows(grid: Sequence[AccountingQuestion] = GRID) -> Iterator[dict[str, str]]:
-    """Yield the rows that are recorded, one an answer."""
+    """Yield the rows that are recorded, one per answer."""
     for setting in grid:
         for accountant, ask in questions(setting):
             answer = ask()

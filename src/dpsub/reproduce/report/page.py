@@ -41,7 +41,7 @@ VARIANT_MEANINGS = {
 
 
 def write_report(folder: Path, run: FinishedRun, *, processes: int = 1) -> None:
-    """Write the pages of a run: `index.html`, one a paper, and `numbers.html`; the same run gives
+    """Write the pages of a run: `index.html`, one per paper, and `numbers.html`; the same run gives
     the same bytes, with any number of `processes`."""
     # `run.papers` makes the lines that all pages read, once for all processes.
     shown = _each(lambda key: content(run, key, folder), run.papers, processes)

@@ -58,7 +58,7 @@ def band(
     styles: Styles,
     nested: float = 0.0,
 ) -> list[Layer]:
-    """Return the layers of the proved end, a line with markers, of the refuted end, a thin line,
+    """Return the layers of the proved bound, a line with markers, of the refuted one, a thin line,
     and of the band between them."""
     low, high = ends
     thin = curves(
@@ -248,7 +248,8 @@ class ComposedDelta(MustFigure):
 
 
 class BandFigure(MustFigure):
-    """One panel of bands from attack to proof, one a sampler, and the published analysis in black.
+    """One panel of bands from attack to proof, one for each sampler, and the published analysis in
+    black.
 
     One record is substituted for every sampler, so that the bands compare.
     """
@@ -326,7 +327,7 @@ class PrivacyBySteps(BandFigure):
         "Dotted: the published analysis, that is, the paper's pair of densities composed in the "
         "right unit. It is not a guarantee: it hardly differs between samplers and lies below "
         "what attacks attain. For WOR and WR it is nearly the exact value for Poisson sampling. "
-        "What the two-stage samplers lose depends on b: the next figure shows it."
+        "The loss of the two-stage samplers depends on b (next figure)."
     )
     keys = BandFigure.order
     parts = (Part("proved_steps", sides("epsilon"), prepare=both_sides),)
@@ -355,8 +356,8 @@ class PrivacyByFirstStage(MustFigure):
         "ε at δ = 1e-5 after 1000 steps of samples of m = 200 of n = 10,000 records with noise "
         "multiplier 4, over the size b of the first stage, with one record substituted. Each band "
         "runs from a lower bound (an attack: explicit data sets attain it) to an upper bound "
-        "(proved for clipped sums). The vertical line is at the size of Figure S2. What a first "
-        "stage costs falls to nothing as b grows: MUST.OW at b = n is WR."
+        "(proved for clipped sums). The vertical line is at the size of Figure S2. The cost of "
+        "the first stage vanishes as b grows: MUST.OW at b = n is WR."
     )
     keys = PrivacyOfFirstStages.keys
     order = PrivacyOfFirstStages.order

@@ -278,8 +278,8 @@ class StageSizeContours(MustFigure):
     }
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        """Draw a row of panels a sampler; they share the levels of a quantity, so that rows compare
-        by eye."""
+        """Draw a row of panels for each sampler; they share the levels of a quantity, so that rows
+        compare by eye."""
         frame = self.needed(records, "design_surface")
         panels = []
         for sampler in frame["sampler"].unique():

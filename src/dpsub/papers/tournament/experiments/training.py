@@ -1,5 +1,5 @@
-"""Trainings of the tournament: a model a seed, its clip and step size tuned by one rule for every
-scheme."""
+"""Trainings of the tournament: a model for each seed, its clip and step size tuned by one rule for
+every scheme."""
 
 from __future__ import annotations
 
