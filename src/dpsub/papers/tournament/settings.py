@@ -161,7 +161,7 @@ def needed(cell: Cell) -> Needed:
 
 
 @cache
-def _proof_missing(adjacency: str, sampler: str, tight: bool, divides: bool) -> str:
+def proof_missing(adjacency: str, sampler: str, tight: bool = False, divides: bool = True) -> str:
     """Return the reason why no bound is used, "" if one is; of the sizes it depends only on whether
     m divides n."""
     # Sizes that stand for all: whether there is a bound depends on the scheme and on divisibility.
@@ -188,7 +188,7 @@ def _proof_missing(adjacency: str, sampler: str, tight: bool, divides: bool) -> 
 def why_not(cell: Cell) -> str:
     """Return the reason why a cell is impossible, in a sentence; "" if it is possible."""
     divides = cell.n % cell.m == 0
-    if missing := _proof_missing(cell.adjacency, cell.sampler, cell.tight, divides):
+    if missing := proof_missing(cell.adjacency, cell.sampler, cell.tight, divides):
         return missing
     return misfit(cell.sampler, cell.n, cell.m, cell.epochs or 1)
 
