@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -70,6 +71,8 @@ SMALL = 6.0
 """Size of letters within a panel."""
 HEIGHT, AXES_HEIGHT = 2.5, 1.7
 """Heights in inches of a row of panels whose curves have names at their ends, and of its axes."""
+TITLE = 26
+"""Letters of a line of a panel's title: a longer one would push the columns of panels apart."""
 OWN_DATA = {"", "real", "simulated"}
 """Labels of data that stand in for no others."""
 
@@ -381,7 +384,7 @@ def tasks(marks: pd.DataFrame) -> tuple[list[tuple[str, pd.DataFrame]], str]:
     # Relations promise different things: all panels of a figure show the same one.
     part = section(marks, ["adjacency"])
     each = [
-        (display("dataset", str(dataset), plain=True), of_task)
+        (fill(display("dataset", str(dataset), plain=True), TITLE), of_task)
         for dataset, of_task in part.groupby("dataset", sort=False)
     ]
     return each, WORDS[part["adjacency"].iloc[0]]
@@ -418,7 +421,9 @@ class LossCurves(TournamentFigure):
         "number of epochs for each task. In colour: Poisson, WOR (fresh batches of one size), "
         "random allocation and shuffle (each record once an epoch); in grey: the other schemes. "
         "Bars: 95 % Student intervals over seeds. Dotted: without privacy, tuned by the same rule. "
-        "Each panel has its own axis of losses, which does not begin at 0."
+        "The loss is the cross-entropy in nats; for the linear model and Song the squared error, "
+        "for k-means the squared distance to the nearest centre. Each panel has its own axis of "
+        "losses, which does not begin at 0."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -499,7 +504,7 @@ class LossDifferences(TournamentFigure):
         panels[0] = replace(panels[0], layers=[*panels[0].layers, *keys])
         figure = draw_panels(
             panels,
-            xlabel=f"test loss relative to Poisson's (%), {relation}",
+            xlabel=f"test loss relative to\nPoisson's (%), {relation}",
             grid={"sharey": True},
         )
         return figure, numbers
