@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
@@ -13,6 +15,7 @@ from dpsub.reproduce.figures import (
     draw_panels,
     figure_bytes,
     finish,
+    name_ends,
     new,
     sampler_style,
     styled,
@@ -161,3 +164,21 @@ def test_a_curve_is_whole_at_the_edge_unless_it_leaves_the_axes() -> None:
     assert [line.get_clip_on() for line in axes.get_lines()][:2] == [False, True]
     assert empty.get_legend() is not None and not figure.legends, "the legend takes the empty place"
     assert figure_bytes(figure, "png")
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_names_of_curves_that_end_together_are_moved_apart(log: bool) -> None:
+    heights = {"far": 1.0, "third": 5.02, "first": 5.0, "second": 5.01}
+    names = {text: (height, "black") for text, height in heights.items()}
+    figure = draw_panels(
+        [Panel("", [name_ends(names, 1.0, (0.5, 10), 2.0, log=log)])],
+        yscale="log" if log else "linear",
+        ylim=(0.5, 10),
+        xlim=(0, 1),
+    )
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    boxes = {text.get_text(): text.get_window_extent() for text in axes.texts}
+    places = [boxes[text] for text in ("far", "first", "second", "third")]
+    assert all(lower.y1 <= upper.y0 for lower, upper in itertools.pairwise(places))
+    assert [text.xy[1] for text in axes.texts if text.get_text() == "far"] == [pytest.approx(1)]  # type: ignore[attr-defined]

@@ -21,7 +21,7 @@ from dpsub.reproduce.figures import (
     draw_panels,
     level,
     line,
-    name_at,
+    name_ends,
     remark,
     where,
 )
@@ -838,19 +838,11 @@ class NoiseAtlas(OnData, _Figure):
                 ),
             ]
             last = drawn.sort_values("epsilon").groupby("dataset").last()
-            if more == "unif":
-                layers += [
-                    name_at(end["epsilon"], end["median"], TITLES[str(name)])
-                    for name, end in last.iterrows()
-                ]
-            else:
-                # These curves are too close to each other for names.
-                layers.append(
-                    name_at(
-                        last["epsilon"].max(), last["median"].median(), f"{len(last)} data sets"
-                    )
-                )
-            panels.append(Panel(text, layers))
+            names = {TITLES[str(name)]: (end["median"], "black") for name, end in last.iterrows()}
+            low, high = min(1.0, drawn["min"].min()), drawn["max"].max()
+            limits = low - 0.05 * (high - low), high + 0.05 * (high - low)
+            layers.append(name_ends(names, last["epsilon"].max(), limits, inches=2.6))
+            panels.append(Panel(text, layers, {"ylim": limits}))
         figure = draw_panels(
             panels,
             columns=2,

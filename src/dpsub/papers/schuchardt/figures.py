@@ -25,6 +25,7 @@ CURVES = [
     for source, (label, look) in zip(SOURCES, LOOKS.items(), strict=True)
 ]
 LEAST = 1e-20  # smallest delta that is drawn
+HIGHEST_FOOT = 1e-4  # largest delta at which the axis of a panel begins
 NEAR_ONE = 0.9  # a bound from here on is not told from 1 on the axis
 
 
@@ -39,8 +40,8 @@ class ComposedFigure(Artefact):
         "privacy property applied to δ of one record, and by the same property applied to δ of the "
         "group, as the released code does. Each curve is a proved upper bound; an attack on the "
         "first attains at least 95 % of it. The first two nearly coincide: the group's own pair "
-        "gains little under composition. δ is drawn up to 1. The first two begin at the number of "
-        "steps that each panel names."
+        "gains little under composition. δ is drawn from 1e-20 up to 1; each panel has its own "
+        "axis. The first two begin at the number of steps that each panel names."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -54,18 +55,24 @@ class ComposedFigure(Artefact):
                     line(known["steps"].to_list(), known[column].clip(upper=1).to_list(), **look)
                 )
             layers.append(remark(_said(part), "lower left"))
-            panels.append(Panel(f"σ = {noise:g}, r = {rate:g}", layers))
+            axes = {"ylim": (_floor(part), 2)}
+            panels.append(Panel(f"σ = {noise:g}, r = {rate:g}", layers, axes))
         figure = draw_panels(
             panels,
             columns=2,
             xscale="log",
             yscale="log",
-            ylim=(LEAST, 2),
             xlabel="steps",
             ylabel="δ at ε = 2",
             labels=self.labels(records),
         )
         return figure, frame.drop(columns=["data", "replicate"])
+
+
+def _floor(part: pd.DataFrame) -> float:
+    """Return the delta at which the axis of a panel begins: below its curves, as far as drawn."""
+    least = min(part.loc[part["variant"] == variant, column].min() for variant, column in SOURCES)
+    return float(min(max(LEAST, least / 10), HIGHEST_FOOT))
 
 
 def _said(part: pd.DataFrame) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Layer = Callable[["Axes"], object]
 Styles = Mapping[Any, Mapping[str, Any]] | Callable[[Any], Mapping[str, Any]]
 
+LINE = 0.12  # inches between lines of text
 MARKS = 8
 """Markers on a curve of many points; those of curves on each other stand at different places."""
 
@@ -141,6 +142,47 @@ def name_at(x: float, y: float, text: str, *, above: float = 0.0, **style: Any) 
         annotation_clip=False,
         **{"fontsize": 7, **style},
     )
+
+
+def name_ends(
+    names: Mapping[str, tuple[float, str]],
+    x: float,
+    limits: tuple[float, float],
+    inches: float,
+    *,
+    log: bool = False,
+) -> Layer:
+    """Return the layer that names curves behind their ends at `x`.
+
+    `names` has the height and the colour of each text; texts are moved apart where they would
+    touch, on an axis with these limits that is `inches` high, logarithmic or not.
+    """
+    from scipy.optimize import isotonic_regression
+
+    texts = sorted(names, key=lambda text: names[text][0])
+    heights = np.array([names[text][0] for text in texts])
+    scale = np.array(limits)
+    if log:
+        heights, scale = np.log(heights), np.log(scale)
+    lowest = LINE / inches * (scale[1] - scale[0]) * np.arange(len(texts))
+    # The least moves, in squares, after which neighbours are a line apart.
+    heights = isotonic_regression(heights - lowest).x + lowest
+    places = np.exp(heights) if log else heights
+
+    def draw(axes: Axes) -> None:
+        for text, height in zip(texts, places, strict=True):
+            axes.annotate(
+                text,
+                (x, height),
+                xytext=(7, 0),
+                textcoords="offset points",
+                fontsize=7,
+                color=names[text][1],
+                va="center",
+                annotation_clip=False,
+            )
+
+    return draw
 
 
 def mark_keys(full: str, hollow: str) -> list[Layer]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,7 +20,16 @@ from dpsub.papers.must.tables import (
     sides,
 )
 from dpsub.reproduce.artefact import Records
-from dpsub.reproduce.figures import Panel, curves, draw_panels, line, remark, sampler_style, where
+from dpsub.reproduce.figures import (
+    Panel,
+    curves,
+    draw_panels,
+    line,
+    name_ends,
+    remark,
+    sampler_style,
+    where,
+)
 from dpsub.reproduce.figures.panels import Layer, Styles
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.records import NO_FIRST_STAGE
@@ -47,7 +56,6 @@ SAME_PAIR = {"published, MUST": MUST, "published, WOR and WR": ("wor", "wr")}
 """Text at the end of a published curve -> samplers for which it is nearly the same."""
 BANDS = "bands: from an attack (lower edge) to a proof (upper edge)"
 KEY = f"{BANDS}\ndotted: published analysis, not a guarantee"
-LINE = 0.12  # inches between lines of text
 
 
 def band(
@@ -65,39 +73,6 @@ def band(
         frame, x, low, by=by, styles=styles, marker="", linestyle="-", linewidth=0.6, label="_"
     )
     return [thin, curves(frame, x, high, by=by, styles=styles, band=ends, nested=nested)]
-
-
-def name_ends(
-    names: Mapping[str, tuple[float, str]], x: float, limits: tuple[float, float], inches: float
-) -> Layer:
-    """Return the layer that names curves behind their ends at `x`, on a logarithmic axis.
-
-    `names` has the height and the colour of each text; texts are moved apart where they would
-    touch, on an axis with these limits that is `inches` high.
-    """
-    from scipy.optimize import isotonic_regression
-
-    texts = sorted(names, key=lambda text: names[text][0])
-    line_height = LINE / inches * math.log(limits[1] / limits[0])
-    lowest = line_height * np.arange(len(texts))
-    # The least moves, in squares, after which neighbours are a line apart.
-    heights = np.log([names[text][0] for text in texts])
-    heights = isotonic_regression(heights - lowest).x + lowest
-
-    def draw(axes: Axes) -> None:
-        for text, height in zip(texts, np.exp(heights), strict=True):
-            axes.annotate(
-                text,
-                (x, height),
-                xytext=(7, 0),
-                textcoords="offset points",
-                fontsize=7,
-                color=names[text][1],
-                va="center",
-                annotation_clip=False,
-            )
-
-    return draw
 
 
 def at_size(x: float, text: str) -> Layer:
@@ -210,7 +185,7 @@ class ComposedDelta(MustFigure):
                 ),
                 curves(own, x, ends[1], by="method", styles=EXACT_PAIR),
                 *band(where(own, method="attack_and_proof"), x, ends, "sampler", {name: style}),
-                name_ends(names, frame[x].max(), (foot, 1.0), inches=2.4),
+                name_ends(names, frame[x].max(), (foot, 1.0), inches=2.4, log=True),
                 remark(PAIR_KEY, "lower right"),
             ]
             panels.append(Panel(sampler_label(name), layers))
@@ -301,7 +276,7 @@ class BandFigure(MustFigure):
                     [
                         *layers,
                         remark(KEY, self.place),
-                        name_ends(names, shown[self.x].max(), limits, 3.0),
+                        name_ends(names, shown[self.x].max(), limits, 3.0, log=True),
                     ],
                 )
             ],
