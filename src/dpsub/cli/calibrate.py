@@ -56,7 +56,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="use the first bound alone; else less noise is tried, down to 1 %% above what an "
+        help="skip the refinement; else less noise is tried, down to 1 %% above what an "
         "attack refutes",
     )
     add_deprecated_tight(parser)
