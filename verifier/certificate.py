@@ -308,7 +308,7 @@ def in_blocks(release: Release, adjacency: str) -> bool:
 def composed(
     claim: Claim, parts: list[dict], direction: str, *, upper: bool, shared: Shared
 ) -> tuple[arb, str]:
-    """Bound of delta at the claim's epsilon, and the size of its proof: kinks and shortfall."""
+    """Bound on delta at the claim's epsilon, and the size of its proof: kinks and shortfall."""
     laws: list[tuple[Law, int]] = []
     shortfalls = []
     for place, part in enumerate(parts):

@@ -62,7 +62,7 @@ class Flip:
         return 1 << 16
 
     def value(self, signs, epsilon: arb, blocks: list[list[int]]) -> arb:
-        """A lower bound of delta(epsilon); `signs` holds the pair of laws of one step for each sign
+        """A lower bound on delta(epsilon); `signs` holds the pair of laws of one step for each sign
         of the fillers."""
         single = [self.kernel(*pair) for pair in signs]
         prices = [math.exp(i * self.step) for i in range(self.first, self.last + 1)]
@@ -193,7 +193,7 @@ def best(played, prices: list[float]) -> tuple[list[int], list[int]]:
 
 
 def filler_flip(question, lower: dict) -> tuple[arb, str]:
-    """Lower bound of delta at the question's epsilon that the policy of `lower` proves; other
+    """Lower bound on delta at the question's epsilon that the policy of `lower` proves; other
     releases than its own are ignored.
 
     All that the file gives decides which policy is played, not what it is worth. A false claim

@@ -93,7 +93,7 @@ class OpacusAccountant:
         )
 
     def account(self, delta: float, **asked: Unpack[WidthKeywords]) -> Account:
-        """Both bounds of epsilon at this delta, with conditions; options as those of
+        """Both bounds on epsilon at this delta, with conditions; options as those of
         `dpsub.Ledger.account`, by default those of the accountant. ArgumentError before the first
         step."""
         own = WidthKeywords(

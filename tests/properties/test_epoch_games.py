@@ -193,7 +193,7 @@ def choices_of(
 
 
 def asked(events: Sequence[Event], relation: str, epochs: Sequence[int]) -> np.ndarray:
-    """Return proved upper bounds of delta."""
+    """Return proved upper bounds on delta."""
     ledger = dpsub.Ledger()
     for event, times in zip(events, epochs, strict=True):
         ledger.record(

@@ -1,4 +1,4 @@
-"""Privacy of many releases from samples: upper and lower bounds of delta at --epsilon, or of
+"""Privacy of many releases from samples: upper and lower bounds on delta at --epsilon, or on
 epsilon at --delta.
 
 Several values separated by commas, as in --delta 1e-5,1e-6, cost little more than one.

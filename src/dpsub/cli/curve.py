@@ -1,4 +1,4 @@
-"""The privacy curve of many releases: upper and lower bounds of delta at many epsilons, and of the
+"""The privacy curve of many releases: upper and lower bounds on delta at many epsilons, and on the
 error rates of every test.
 
 A test decides from all releases which of two neighbouring data sets was used. A test with

@@ -1,5 +1,5 @@
-"""The total privacy cost of all releases in a ledger: upper and lower bounds of delta at --epsilon,
-or of epsilon at --delta.
+"""The total privacy cost of all releases in a ledger: upper and lower bounds on delta at --epsilon,
+or on epsilon at --delta.
 
 dpsub record FILE enters releases.  --left 'poisson --rate 0.01 --noise-multiplier 1' says how many
 more releases of this kind a budget of --epsilon and --delta allows.

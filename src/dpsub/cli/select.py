@@ -1,4 +1,4 @@
-"""Hyperparameter tuning: upper and lower bounds of delta at --epsilon, or of epsilon at --delta, of
+"""Hyperparameter tuning: upper and lower bounds on delta at --epsilon, or on epsilon at --delta, of
 the best of a random number of runs.
 
 The options describe one run. The number of runs has the mean --runs-mean and the law

@@ -151,7 +151,7 @@ class Logistic(_Predictor):
 
 
 class _Classes(Model):
-    """Cross-entropy (nats) of scores, a score a class; y holds whole numbers from 0."""
+    """Cross-entropy (nats) of scores, one score per class; y holds whole numbers from 0."""
 
     classes: int
 

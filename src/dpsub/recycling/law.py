@@ -297,7 +297,7 @@ class RecycledProfile(Profile):
         return mirrored(order, np.minimum(log_delta, 0.0))
 
     def bounds(self, epsilon: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Certified lower and upper bound of delta(epsilon) for epsilon >= 0, of its shape.
+        """Certified lower and upper bound on delta(epsilon) for epsilon >= 0, of its shape.
 
         All rounding errors and their propagation are charged.
         """

@@ -131,7 +131,7 @@ class MustOO(_TwoStage):
 
 @dataclass(frozen=True)
 class Multistage(StagedSampler):
-    """A chain of any number of stages (MUST, Definition 4, with r = 1 subset a stage).
+    """A chain of any number of stages (MUST, Definition 4, with r = 1 subset per stage).
 
     `relation` is that of chains of fixed size. No amplification theorem covers a chain that ends
     with a Poisson stage under substitution: a mechanism that shows the size of its sample would not

@@ -373,11 +373,11 @@ class ComposedLoss:
         return sum(k * pld.offset for pld, k in zip(plds, self.steps, strict=True))
 
     def delta(self, epsilon: float) -> float:
-        """The bound of delta(epsilon), epsilon any real number in nats."""
+        """The bound on delta(epsilon), epsilon any real number in nats."""
         return float(self.curve(np.array([epsilon]))[0])
 
     def curve(self, epsilon: np.ndarray, around: float | None = None) -> np.ndarray:
-        """The bound of delta at many epsilons, shape (e,), from one transform that is sharpest at
+        """The bound on delta at many epsilons, shape (e,), from one transform that is sharpest at
         `around`, by default the smallest of them; far from it the bounds stay valid and widen."""
         points = checks.finite_array("epsilon", epsilon, ndim=1)
         centre = float(points.min()) if around is None else around
@@ -389,7 +389,7 @@ class ComposedLoss:
         return self._not_underflown(points, deltas)
 
     def _not_underflown(self, points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-        """Upper bounds of delta; none is 0 unless delta is ("Underflow")."""
+        """Upper bounds on delta; none is 0 unless delta is ("Underflow")."""
         if self.side == "lower":
             return bounds
         # no finite sum lies above the largest one; elsewhere no upper bound underflows
@@ -408,7 +408,7 @@ class ComposedLoss:
         return self._shared(epsilons, near, self.delta)
 
     def epsilons(self, deltas: np.ndarray, share: float) -> np.ndarray:
-        """The bounds of epsilon at deltas in order, shape (d,); transforms serve several, as in
+        """The bounds on epsilon at deltas in order, shape (d,); transforms serve several, as in
         `deltas`."""
 
         def near(place: int) -> tuple[np.ndarray, np.ndarray]:
@@ -721,7 +721,7 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> _Spectrum:
 
 @dataclass(frozen=True, eq=False)
 class TiltedSum:
-    """Masses of a tilted sum on a window of the grid, and the bounds of delta that follow from
+    """Masses of a tilted sum on a window of the grid, and the bounds on delta that follow from
     them.
 
     The mass at x = (start + j) step, the sum without the offset, is values_j e^{log_scale - tilt
@@ -802,7 +802,7 @@ class TiltedSum:
         return np.clip(at_least + self.infinity, 0.0, 1.0)
 
     def delta(self, epsilon: np.ndarray) -> np.ndarray:
-        """Bounds of delta, shape of `epsilon`."""
+        """Bounds on delta, shape of `epsilon`."""
         points = np.asarray(epsilon, dtype=float).ravel()
         bounds = []
         for start in range(0, points.size, _PIECE):
@@ -853,7 +853,7 @@ class TiltedSum:
         return self._untilted(value * np.exp(self.tilt * inside), x)
 
     def sharp(self, epsilon: np.ndarray, share: float, place: int) -> np.ndarray:
-        """Whether charges are a share of the bound of delta at most, or twice that at one place."""
+        """Whether charges are a share of the bound on delta at most, or twice that at one place."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             charged = self._error * np.exp(self.log_scale - self.tilt * (epsilon - self.offset))
             bounds = self.delta(np.where(np.isfinite(epsilon), epsilon, 0.0))

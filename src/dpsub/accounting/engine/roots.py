@@ -1,7 +1,7 @@
 """Root search: the number at which a bound meets a target, found from the safe side by few
 evaluations.
 
-A bound of epsilon takes seconds, and is close to a power of the number x that is searched for: the
+A bound on epsilon takes seconds, and is close to a power of the number x that is searched for: the
 secant of logarithms needs two or three of them. Nothing is assumed for validity: `safe` was
 evaluated itself, and met the target there (docs/proofs/numerics.md, "Calibration").
 """

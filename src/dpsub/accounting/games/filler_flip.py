@@ -182,7 +182,7 @@ def _play_of_block(size: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Probabilities of accepting from every remembered point x (nats): a lower bound of delta at
+    """Probabilities of accepting from every remembered point x (nats): a lower bound on delta at
     every epsilon. alpha = accept e^(log_scale - tilt x), rounded down, and beta = charge
     e^(log_scale - (1 + tilt) x), rounded up."""
 

@@ -70,7 +70,7 @@ class Curve(words.ShortText):
 
     @property
     def delta(self) -> Interval:
-        """Both bounds of delta, shape (e,)."""
+        """Both bounds on delta, shape (e,)."""
         return Interval(self.account.lower, self.account.upper)
 
     @property
@@ -85,7 +85,7 @@ class Curve(words.ShortText):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw delta over epsilon, and the trade-off of both errors of a test, and write the
-        picture if a path is given; errors as of `Account.plot`."""
+        picture if a path is given; errors as in `Account.plot`."""
         figure: Figure = hooks.plot(self, path)
         return figure
 

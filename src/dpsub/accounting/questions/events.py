@@ -94,7 +94,7 @@ def ledger_of(event: object) -> Ledger:
 
 
 def steps_of(event: object) -> dict[Release, int]:
-    """Return releases of one step, and how many of each an event makes; errors as of `ledger_of`,
+    """Return releases of one step, and how many of each an event makes; errors as in `ledger_of`,
     but of an event without a release."""
     # equal releases are one entry, wherever they stand: an accountant composes them at once
     steps: dict[Release, int] = {}

@@ -108,7 +108,7 @@ class _Sums(NamedTuple):
 
 
 def first_lower(cases: Sequence[Case], releases: Sequence[Release], target: Target) -> FirstEnd:
-    """Return a lower bound of epsilon at delta, or of delta at epsilon, that data sets attain; 0 if
+    """Return a lower bound on epsilon at delta, or on delta at epsilon, that data sets attain; 0 if
     no attack is known or these tests show nothing.
 
     The parameters are those of `first_upper`.

@@ -169,7 +169,7 @@ class _Plan:
 def first_upper(
     cases: Sequence[Case], releases: Sequence[Release], relation: Relation, target: Target
 ) -> FirstEnd:
-    """Return a proved upper bound of epsilon at delta, or of delta at epsilon.
+    """Return a proved upper bound on epsilon at delta, or on delta at epsilon.
 
     It is finite unless a mechanism of one's own has infinite losses of about probability delta.
 
@@ -207,7 +207,7 @@ _TRIVIAL = "the trivial bound"
 
 
 def _epsilons(plan: _Plan, delta: float) -> Iterator[FirstEnd]:
-    """Return upper bounds of epsilon at delta."""
+    """Return upper bounds on epsilon at delta."""
     yield FirstEnd(math.inf, _TRIVIAL)
     lost = math.fsum(each.times * each.lost for each in plan.bounded) * (1 + SLACK)
     if not (rest := (delta - lost) * (1 - SLACK)) > 0:
@@ -238,7 +238,7 @@ def _epsilons(plan: _Plan, delta: float) -> Iterator[FirstEnd]:
 
 
 def _deltas(plan: _Plan, epsilon: float) -> Iterator[FirstEnd]:
-    """Return upper bounds of delta at epsilon."""
+    """Return upper bounds on delta at epsilon."""
     yield FirstEnd(1.0, _TRIVIAL)
     lost = math.fsum(each.times * each.lost for each in plan.bounded) * (1 + SLACK)
     both = math.hypot(plan.unsampled, plan.mu_of_bounded)

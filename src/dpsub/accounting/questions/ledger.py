@@ -143,7 +143,7 @@ class Ledger(words.ShortText):
         **described: Unpack[ReleaseKeywords],
     ) -> Self:
         """Return a new ledger with these releases as well; this one stays as it is. Parameters and
-        errors as of `record`."""
+        errors as in `record`."""
         longer = type(self)()
         longer._releases, longer._names = [*self._releases], [*self._names]
         longer._stored = self._stored
@@ -199,7 +199,7 @@ class Ledger(words.ShortText):
         adjacency: str | None = None,
     ) -> Figure:
         """Draw both bounds after each entry, and write the picture if a path is given; parameters
-        as in `account`, errors as of `Account.plot`."""
+        as in `account`, errors as in `Account.plot`."""
         check_can_plot(path)
         return self.account(epsilon=epsilon, delta=delta, adjacency=adjacency).plot(path)
 
@@ -329,7 +329,7 @@ class Ledger(words.ShortText):
         """Find a noise multiplier of further releases with which all together are proved (epsilon,
         delta)-DP.
 
-        Parameters, answer and errors as of `dpsub.calibrate`; UnsupportedError also if what was
+        Parameters, answer and errors as in `dpsub.calibrate`; UnsupportedError also if what was
         entered exceeds the target already.
         """
         released, asked = separated(NextNoiseKeywords, described)

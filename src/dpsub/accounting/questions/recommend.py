@@ -160,7 +160,7 @@ class Recommendation(words.ShortText):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the noise of the first schemes that differ by a percent, and of shuffled batches,
-        over the batch size, and write the picture if a path is given; errors as of `Account.plot`.
+        over the batch size, and write the picture if a path is given; errors as in `Account.plot`.
 
         Each scheme is looked at again for each size, with half of the effort of this answer, which
         takes up to a minute by default.

@@ -90,7 +90,7 @@ class Calibration(words.ShortText, words.OnAccount):
     Attributes
     ----------
     noise_multiplier : float
-        Proved: the upper bound of epsilon at this noise is at most the target.
+        Proved: the upper bound on epsilon at this noise is at most the target.
     refuted : float or None
         With this noise multiplier or less an attack exceeds the target; None if no noise is
         refuted.
@@ -125,7 +125,7 @@ class Calibration(words.ShortText, words.OnAccount):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the noise over the batch size, for as many records in all, and write the picture if
-        a path is given; errors as of `Account.plot`."""
+        a path is given; errors as in `Account.plot`."""
         figure: Figure = hooks.plot(self, path)
         return figure
 
@@ -137,7 +137,7 @@ class Largest(words.OnAccount):
     Attributes
     ----------
     value : float
-        Proved: at this value the upper bound of epsilon is at most the target.
+        Proved: at this value the upper bound on epsilon is at most the target.
     not_proved : float or None
         The smallest value tried whose upper bound exceeds the target; None if the search ended at
         its limit.
@@ -483,7 +483,7 @@ class Search(Refinement[Level]):
 
     @abstractmethod
     def bound(self, x: float, level: Level) -> float:
-        """Return a bound of epsilon at x."""
+        """Return a bound on epsilon at x."""
 
     @abstractmethod
     def accept(self, root: SafeRoot, level: Level) -> None:

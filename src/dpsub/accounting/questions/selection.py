@@ -454,7 +454,7 @@ class _UpperEnd:
         self._turns = np.diff(self._heights) / np.diff(self._slopes)
 
     def delta(self, epsilon: float) -> float:
-        """Return the bound of delta."""
+        """Return the bound on delta."""
         order = math.exp(epsilon)
         # below the first turn all lines are negative; that it is off by a rounding is charged
         first = epsilon + math.log(max(self._turns[0], _UNDERFLOW)) - 1e-9

@@ -96,7 +96,7 @@ _POWER_ROUNDINGS = 8  # roundings (in eps) charged per composition for a complex
 
 
 class CellMassBounds(NamedTuple):
-    """Bounds of delta(epsilon) for c numbers of compositions, each of shape (c,), and the charges
+    """Bounds on delta(epsilon) for c numbers of compositions, each of shape (c,), and the charges
     in them. `middle`: an estimate, masses at the centres of their cells. `beyond`: single losses
     outside the grid (upper only; the lower bound drops them); `aliasing_*`: sums that leave the
     grid and come back on its other side; `round_off`."""

@@ -165,7 +165,7 @@ def claimed_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
 
 
 def refuted_bounds(cells: LookUp) -> dict[str, float]:
-    """Return the number of printed upper bounds of delta in Table 8, the number that an attack
+    """Return the number of printed upper bounds on delta in Table 8, the number that an attack
     exceeds, and the values that it attains there."""
     pairs = claimed_and_attained(cells).values()
     attained = [found for claimed, found in pairs if found > claimed]

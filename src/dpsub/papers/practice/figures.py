@@ -103,7 +103,7 @@ def _rows(axes: Axes, part: pd.DataFrame, names: Sequence[str]) -> None:
 
 
 class ShufflingFigure(Artefact):
-    """Both bounds of epsilon of shuffled batches, and Poisson's, over the noise."""
+    """Both bounds on epsilon of shuffled batches, and Poisson's, over the noise."""
 
     title = "Shuffled batches and Poisson's ε, against the noise multiplier"
     name, kind, experiments = "figure_shuffling", "figure", ("practice_shuffling",)

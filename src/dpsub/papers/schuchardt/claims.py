@@ -160,7 +160,7 @@ class SchuchardtClaims(claims.Claims):
         "Statements of the text, the theorems and the captions. A bound on δ is judged by our two "
         "bounds: proved where it lies between them (or, where it need not be the smallest, where "
         "it is at least the upper one), refuted where an attack attains more. What the group "
-        "privacy property allows is computed from both bounds of δ of one record. As done: the "
+        "privacy property allows is computed from both bounds on δ of one record. As done: the "
         "released code applies the property to the group's own pair."
     )
     claims = (

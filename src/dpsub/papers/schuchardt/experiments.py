@@ -45,7 +45,7 @@ def ends(
 def specific(
     noise: float, rate: float, group: int, steps: int, epsilon: float
 ) -> tuple[float, float]:
-    """Return both bounds of delta of a group after steps with Gaussian noise."""
+    """Return both bounds on delta of a group after steps with Gaussian noise."""
     lower, upper = ends(noise, rate, group, steps, (epsilon,), "gaussian")
     return lower[0], upper[0]
 
@@ -53,7 +53,7 @@ def specific(
 def posthoc(
     of: int, noise: float, rate: float, group: int, steps: int, epsilon: float
 ) -> tuple[float, float]:
-    """Return both bounds of the delta that the group privacy property gives, from the delta of `of`
+    """Return both bounds on the delta that the group privacy property gives, from the delta of `of`
     records: one record, or in the released code of composed steps the whole group."""
     lower, upper = specific(noise, rate, of, steps, epsilon / group)
     factor = bounds.group_factor(epsilon, group)

@@ -40,7 +40,7 @@ GridSize = Annotated[
     int, Field(ge=2, le=100_000_000, description="Points r of the accountant's grid, even.")
 ]
 Bounds = tuple[float, float, float]
-"""Lower bound, value and upper bound of delta."""
+"""Lower bound, value and upper bound on delta."""
 
 
 def noise_plans(

@@ -93,7 +93,7 @@ def law_of_shifts(n: int, rate: float) -> tuple[MultiplicityLaw, float]:
 
 
 def attack_on_realised_batches(release: Release, epsilon: float) -> float:
-    """Return a lower bound of delta(epsilon), both directions, for either adjacency;
+    """Return a lower bound on delta(epsilon), both directions, for either adjacency;
     UnsupportedError but for Poisson.
 
     Rounding shifts down lowers delta: the loss of the rounded pair increases with the output, so

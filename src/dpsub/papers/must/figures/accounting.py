@@ -117,7 +117,7 @@ def with_first_stage(sampler: str, b: int) -> str:
 
 
 class ComposedDelta(MustFigure):
-    title = "Figure S2. Bounds of δ after k compositions"
+    title = "Figure S2. Bounds on δ after k compositions"
     name = "figureS2"
     statements = ("figure_s2_",)
     caption = (
