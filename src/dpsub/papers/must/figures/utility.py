@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from dpsub.papers.must.figures import MustFigure
 from dpsub.papers.must.tables import RANKS
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Records
-from dpsub.reproduce.figures import Panel, curves, draw_panels, remark, where
+from dpsub.reproduce.figures import Panel, curves, draw_panels, level, where
 from dpsub.reproduce.figures.panels import Layer
 from dpsub.reproduce.labels import VARIANT_LABELS
 from dpsub.reproduce.tables import Part, ordered
@@ -57,12 +57,10 @@ def trace(frame: pd.DataFrame, value: str) -> Layer:
     )
 
 
-def leaving(lines: pd.DataFrame) -> list[Layer]:
-    """Return the layers of one panel of Figure 6: the curves, and a remark if some leave it."""
-    curves_alone = [trace(lines, "mse")]
-    if lines["mse"].max() <= TOP:
-        return curves_alone
-    return [*curves_alone, remark(f"up to {lines['mse'].max():.0f}, beyond the printed axis")]
+def beyond(lines: pd.DataFrame) -> str:
+    """Return what the title of a panel of Figure 6 says of curves that leave it, if any do."""
+    highest = lines["mse"].max()
+    return f", curves up to {highest:.0f}" if highest > TOP else ""
 
 
 def second_half(frame: pd.DataFrame) -> pd.DataFrame:
@@ -76,9 +74,10 @@ class RegressionTraces(MustFigure):
     name = "figure6"
     caption = (
         "Mean squared error on the full data after each iteration of experiment 2, one run, at "
-        "two values of ε′ and in every variant. The vertical axis is that of the printed figure. "
-        "MUST.WO, which has the distribution of WR, is left out, as in print. Bands, if there are "
-        "several runs, are 95 % Student intervals."
+        "two values of ε′ and in every variant. The vertical axis is that of the printed figure; "
+        "with noise calibrated to what is released (consistent) some curves leave it. MUST.WO, "
+        "which has the distribution of WR, is left out, as in print. One run has no intervals; "
+        "several have bands, 95 % Student intervals."
     )
     keys = ("sampler", "epsilon_amplified")
     order = ()
@@ -100,12 +99,13 @@ class RegressionTraces(MustFigure):
         }
         panels = [
             Panel(
-                f"ε′ = {epsilon:g}, {VARIANT_LABELS[variant]}",
-                leaving(where(here[epsilon], variant=variant)),
+                f"ε′ = {epsilon:g}, {VARIANT_LABELS[variant]}{beyond(shown)}",
+                [trace(shown, "mse")],
             )
             for variant in VARIANTS
             if variant in set(frame["variant"])
             for epsilon in epsilons
+            for shown in [where(here[epsilon], variant=variant)]
         ]
         figure = draw_panels(
             panels,
@@ -126,14 +126,25 @@ def largest_gap(frame: pd.DataFrame) -> float:
     return float((wide.max(axis=1) - wide.min(axis=1)).max())
 
 
+def over_nonprivate(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the private records with their loss less that of the run without privacy, in `loss`,
+    iteration by iteration."""
+    run = ["variant", "replicate", "iteration"]
+    is_free = frame["sampler"] == "nonprivate"
+    free = frame[is_free].set_index(run)["loss"].rename("free")
+    private = frame[~is_free].join(free, on=run, how="inner")
+    return private.assign(loss=private["loss"] - private["free"])
+
+
 class LogisticTraces(MustFigure):
     title = "Figure S4. Experiment 3: training loss of logistic regression on Adult"
     name = "figureS4"
     caption = (
         "Cross-entropy on the training data (nats) after each iteration of experiment 3, one run "
-        "for each sampler, in every variant. The vertical axis is that of the printed figure. "
-        "MUST.WO, which has the distribution of WR, is left out, as in print. Bands, if there are "
-        "several runs, are 95 % Student intervals."
+        "for each sampler, in every variant. Above: the losses, on the printed axis, where the "
+        "samplers cannot be told apart. Below: their differences from the run without privacy, "
+        "each panel on its own axis. MUST.WO, which has the distribution of WR, is left out, as "
+        "in print. One run has no intervals; several have bands, 95 % Student intervals."
     )
     keys = ("sampler", "quantity")
     order = ()
@@ -155,19 +166,28 @@ class LogisticTraces(MustFigure):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "adult_logistic_trace")
         lines = means(frame, "loss", ["variant", "sampler"])
+        gaps = means(over_nonprivate(frame), "loss", ["variant", "sampler"])
+        rows: tuple[tuple[pd.DataFrame, str, list[Layer], dict[str, Any]], ...] = (
+            # the printed axis of Figure S4
+            (lines, "", [], {"ylabel": "training loss (nats)", "ylim": (0, 3.5)}),
+            (gaps, ", difference", [level(0)], {"ylabel": "minus non-private (nats)"}),
+        )
+        variants = [name for name in VARIANTS if name in set(frame["variant"])]
         panels = [
-            Panel(VARIANT_LABELS[name], [trace(where(lines, variant=name), "loss")])
-            for name in VARIANTS
-            if name in set(frame["variant"])
+            Panel(
+                f"{VARIANT_LABELS[name]}{what}",
+                [*base, trace(where(part, variant=name), "loss")],
+                axes,
+            )
+            for part, what, base, axes in rows
+            for name in variants
         ]
         figure = draw_panels(
             panels,
-            grid={"sharey": True},
+            columns=len(variants),
+            grid={"sharex": True},
             labels=self.labels(records),
             xlabel="iteration",
-            ylabel="training loss (nats)",
             xlim=(0, lines["iteration"].max()),
-            # The printed axis of Figure S4.
-            ylim=(0, 3.5),
         )
         return figure, lines
