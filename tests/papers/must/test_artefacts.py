@@ -323,8 +323,22 @@ class TestFigures:
         high = trace.assign(mse=trace["mse"].clip(upper=8.0))
         high.loc[high["variant"] == "consistent", "mse"] += 20
         panels, _, _ = drawn("figure6", {"linear_regression_trace": high})
-        told = [any("beyond" in box.txt.get_text() for box in axes.artists) for axes in panels]
+        told = [any("curves up to" in text.get_text() for text in axes.texts) for axes in panels]
         assert told == [False] * 4 + [True] * 2
+
+    def test_figure_s4_shows_differences_from_the_run_without_privacy(
+        self, records: Records
+    ) -> None:
+        panels, numbers, _ = drawn("figureS4", records)
+        of = numbers.set_index(["variant", "sampler", "iteration"])["loss"].sort_index()
+        assert len(panels) == 2 * numbers["variant"].nunique()
+        for variant, axes in zip(
+            numbers["variant"].unique(), panels[len(panels) // 2 :], strict=True
+        ):
+            (curve,) = (line for line in axes.get_lines() if line.get_label() == "WOR")
+            expected = of[variant, "wor"] - of[variant, "nonprivate"]
+            np.testing.assert_allclose(curve.get_ydata(), expected, rtol=0, atol=1e-12)
+            assert "non-private" not in {line.get_label() for line in axes.get_lines()}
 
     @pytest.mark.parametrize(
         ("name", "x", "ends"),
