@@ -39,7 +39,7 @@ class ComposedFigure(Artefact):
         "four pairs of noise σ and rate r: by the group's own dominating pair, by the group "
         "privacy property applied to δ of one record, and by the same property applied to δ of the "
         "group, as the released code does. Each curve is a proved upper bound; an attack on the "
-        "first attains at least 95 % of it. The first two nearly coincide: the group's own pair "
+        "first attains at least 95 % of it. The first two are close: the group's own pair "
         "gains little under composition. δ is drawn from 1e-20 up to 1; each panel has its own "
         "axis. The first two begin at the number of steps that each panel names."
     )
