@@ -226,7 +226,7 @@ def test_a_unit_of_another_size_is_refuted(name, tmp_path):
         data["claim"]["lower" if end == "upper" else "upper"] = None
         data["question"]["releases"][0]["group"] = size
         lines, status = proved_again(data, tmp_path)
-        assert status == 1 and lines[-1].startswith(f"refuted: {end} end"), lines
+        assert status == 1 and lines[-1].startswith(f"refuted: {end} bound"), lines
     [(named, wrong)] = other.items()
     data = copy.deepcopy(found)
     assert data["upper"]["forward"][0]["theorem"] == named

@@ -260,15 +260,15 @@ def test_the_answer_is_expected(written: Path, capsys: pytest.CaptureFixture[str
         assert status == REFUTED and lines[-1].startswith("refuted: expected: "), lines
     nothing = {"lower": 0.0, "upper": "Infinity"}
     lines, status = verify(str(written), json.dumps(answer | nothing))
-    assert status == UNREADABLE and "states no end" in lines[-1]
-    # an end that nobody knows takes no proof
+    assert status == UNREADABLE and "states no bound" in lines[-1]
+    # a bound that nobody knows takes no proof
     assert verify(str(written), json.dumps(answer | {"upper": "Infinity"}))[1] == VERIFIED
 
 
 def test_an_answer_names_its_certificate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The certificate of another question, whose ends are better, is refused."""
+    """The certificate of another question, whose bounds are better, is refused."""
     files = [tmp_path / "one.json", tmp_path / "other.json"]
     texts = []
     for file, noise in zip(files, ("1.5", "1.6"), strict=True):
