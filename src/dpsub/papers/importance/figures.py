@@ -38,6 +38,12 @@ GREY = "#888888"
 
 
 DRAWN = {name: SAMPLERS[name] for name in ("unif", "core", "opt")}
+COMMON, RARE = "negative class or large clusters", "positive class or small clusters"
+# The common group is drawn wide and pale, so that the dashed line on top of it can be seen.
+GROUPS: dict[str, dict[str, Any]] = {
+    COMMON: {"linewidth": 2.4, "alpha": 0.5},
+    RARE: {"linestyle": (0, (2, 1)), "linewidth": 1.0},
+}
 
 
 class _Figure(Artefact):
@@ -578,6 +584,13 @@ class LossDistribution(OnData, _Figure):
             )
             for part in by_dataset(drawn).values()
         ]
+        # Groups are explained once, in no sampler's colour.
+        keys = [
+            line([], [], **{**look, "color": GREY, "label": text})
+            for text, look in GROUPS.items()
+            if set(drawn["group"]) != {"all"}
+        ]
+        panels[0] = replace(panels[0], layers=[*panels[0].layers, *keys])
         figure = draw_panels(
             panels,
             columns=4,
@@ -596,20 +609,9 @@ def _of_group(key: tuple[str, str]) -> dict[str, Any]:
     line of the other."""
     group, sampler = key
     rare = group in ("positive class", "small clusters")
-    kind = (
-        group
-        if group == "all"
-        else (f"{'positive class or small' if rare else 'negative class or large'} clusters")
-    )
-    look = (
-        # The other group is drawn wide and pale, so that the dashed line on top of it can be seen.
-        {"linestyle": (0, (2, 1)), "linewidth": 1.0} if rare else {"linewidth": 2.4, "alpha": 0.5}
-    )
-    return {
-        "color": SAMPLERS[sampler]["color"],
-        "label": f"{SAMPLERS[sampler]['label']}, {kind}",
-        **look,
-    }
+    look = GROUPS[RARE if rare else COMMON]
+    label = "_" if rare else SAMPLERS[sampler]["label"]
+    return {"color": SAMPLERS[sampler]["color"], "label": label, **look}
 
 
 def shaded(keys: pd.Series, label: str) -> dict[Any, dict[str, Any]]:
@@ -660,7 +662,10 @@ class SampledLosses(_Figure):
             panels.append(
                 Panel(
                     f"p = {exponent:g}",
-                    [curves(part, "q", "ratio", by="scale", styles=looks), level(1, color=GREY)],
+                    [
+                        curves(part, "q", "ratio", by="scale", styles=looks, label="_"),
+                        level(1, color=GREY),
+                    ],
                     {
                         "xlabel": "inclusion probability q",
                         "ylabel": "loss after / without sampling",
@@ -675,6 +680,10 @@ class SampledLosses(_Figure):
             panels[0],
             layers=[
                 *panels[0].layers,
+                *(
+                    line([], [], **look)
+                    for look in shaded(power["scale"], "(a) to (d): c = {:g}").values()
+                ),
                 *(
                     line(
                         [],
