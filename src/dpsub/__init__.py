@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         PlanError,
         UnsupportedError,
     )
+    from dpsub.noise.banded import BandedStrategy
     from dpsub.sampling.base import PoissonStage, WithoutReplacement, WithReplacement
     from dpsub.sampling.chains import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Wor, Wr
     from dpsub.sampling.schedules import (
@@ -67,6 +68,7 @@ _HOMES = {
     "accounting.questions.search": ("calibrate",),
     "accounting.questions.selection": ("select",),
     "amplification.bounds": ("translate",),
+    "noise.banded": ("BandedStrategy",),
     "errors": (
         "ArgumentError",
         "DataError",
@@ -97,6 +99,7 @@ _HOME = {name: f"dpsub.{module}" for module, names in _HOMES.items() for name in
 __all__ = [
     "Account",
     "ArgumentError",
+    "BandedStrategy",
     "Check",
     "Curve",
     "CyclicPoisson",

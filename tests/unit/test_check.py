@@ -319,9 +319,9 @@ def test_the_noise_of_an_event_is_over_the_norm_bound() -> None:
         ),
         (dp.ZCDpEvent(0.1), UnsupportedError, "events of class ZCDpEvent are not supported"),
         (
-            dp.PoissonSampledDpEvent(0.1, dp.SelfComposedDpEvent(GAUSSIAN, 2)),
+            dp.PoissonSampledDpEvent(0.1, dp.ComposedDpEvent([GAUSSIAN, GAUSSIAN])),
             UnsupportedError,
-            "PoissonSampledDpEvent of SelfComposedDpEvent is not supported",
+            "PoissonSampledDpEvent of ComposedDpEvent is not supported",
         ),
         ({"class_name": "Foo"}, UnsupportedError, "events of class Foo are not supported"),
         (

@@ -353,6 +353,39 @@ def test_the_command_asks_the_function(capsys: pytest.CaptureFixture[str]) -> No
     assert found["notes"] == [*run.notes] and found["steps"] == run.steps == 4
 
 
+def test_several_steps_on_each_batch() -> None:
+    run = dpsub.from_loader(100, 10, **RUN, poisson=True, steps_per_batch=3)
+    (release,) = run.releases
+    assert (release.steps, release.times, release.releases_per_sample) == (60, 20, 3)
+    assert not run.one_sided
+    run = dpsub.from_loader(100, 10, **RUN, shuffle=True, steps_per_batch=3)
+    (release,) = run.releases
+    assert (release.sampler, release.steps) == (dpsub.Shuffle(10), 60)
+    assert not run.one_sided
+    asked: dict[str, Any] = {"sigma": 2.0, "delta": 1e-5}
+    one = dpsub.account(dpsub.Deterministic(10), 100, epochs=6, adjacency="zero_out", **asked)
+    assert run.account(delta=1e-5).upper == pytest.approx(one.upper, rel=1e-3)
+    # 50 steps are 17 batches, the last one with fewer
+    loop: dict[str, Any] = {"sigma": 2.0, "steps": 50, "steps_per_batch": 3}
+    run = dpsub.from_loader(100, 10, **loop, poisson=True)
+    assert (run.steps, run.one_sided) == (51, True)
+    run = dpsub.from_loader(100, 10, **loop)
+    assert (run.steps, run.one_sided) == (60, True)
+    assert any("51 steps end within an epoch of 30" in note for note in run.notes)
+
+
+def test_a_loader_of_users(capsys: pytest.CaptureFixture[str]) -> None:
+    run = dpsub.from_loader(100, 10, **RUN, shuffle=True, records_per_user=4)
+    assert [release.records_per_user for release in run.releases] == [4]
+    assert "one user with at most 4 records in a step" in str(run.account(delta=1e-5))
+    words = "loader --n 100 --batch-size 10 --poisson --sigma 2 --epochs 2 --delta 1e-5"
+    more = "--records-per-user 4 --steps-per-batch 2"
+    assert cli.main([*words.split(), *more.split()]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "one user is protected" in out
+    assert "2 steps on each batch" in out
+
+
 @pytest.mark.parametrize("option", OF_LOOPS)
 def test_options_of_loops_lead_to_the_command(
     option: str, capsys: pytest.CaptureFixture[str]

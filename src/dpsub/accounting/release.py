@@ -10,10 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
+from numpy.typing import ArrayLike
+
 from dpsub import checks
 from dpsub.accounting.engine.own_mechanism import OwnMechanism
 from dpsub.accounting.engine.pairs import MAX_SCALE, MIN_SCALE
 from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.noise.banded import BandedStrategy
 from dpsub.sampling import kind_of
 from dpsub.sampling.base import (
     STAGES,
@@ -46,6 +49,9 @@ class MechanismKeywords(TypedDict, total=False):
     mechanism: str | OwnMechanism
     denominator: str
     group: Group
+    releases_per_sample: int
+    records_per_user: int | None
+    strategy: BandedStrategy | ArrayLike | None
 
 
 class CalibratedKeywords(MechanismKeywords, total=False):
@@ -90,6 +96,14 @@ class Release:
     one_sided : bool
         Whether they stand for other releases, which tell at most as much of a record: an upper
         bound holds for those, too, and no attack on these is one on them.
+    releases_per_sample : int
+        Number of releases that are made of each sample before the next one is drawn; `steps` counts
+        releases.
+    records_per_user : int or None
+        None where records are drawn. Else the sampler draws users, `n` of them in all, and of a
+        user who is drawn at most so many records enter: neighbouring data sets differ in a user.
+    strategy : BandedStrategy or None
+        How the noise of steps is correlated; also given as a matrix. None for independent noise.
 
     Raises
     ------
@@ -116,6 +130,9 @@ class Release:
     sample: str | None = None
     group: Group = 1
     one_sided: bool = False
+    releases_per_sample: int = 1
+    records_per_user: int | None = None
+    strategy: BandedStrategy | None = None
 
     @classmethod
     def of(
@@ -144,9 +161,14 @@ class Release:
             given = {"n": n, "noise_multiplier": noise_multiplier, "steps": steps, "epochs": epochs}
             _check_described_once(sampler, **given, sample=sample, **released)
             return sampler
-        steps = steps_of(_checked(sampler), n, steps, epochs)
+        each = _checked_each(released.get("releases_per_sample", 1))
+        strategy = BandedStrategy.of(released.get("strategy"))
+        if strategy is not None and (steps, epochs) == (None, None):
+            steps = strategy.columns
+        steps = steps_of(_checked(sampler), n, steps, epochs, each)
         noise = noise_of(released.get("mechanism"), noise_multiplier)
-        return cls(sampler, n, noise, steps, sample=sample, **released)
+        checked: dict[str, Any] = {**released, "strategy": strategy}
+        return cls(sampler, n, noise, steps, sample=sample, **checked)
 
     @classmethod
     def one_of(
@@ -197,7 +219,9 @@ class Release:
         if self.n is not None:
             object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
         object.__setattr__(self, "group", checked_group(self.group))
+        self._check_samples()
         self._check_steps()
+        self._check_strategy()
         if not isinstance(self.mechanism, OwnMechanism):
             named = checks.named("mechanism", self.mechanism, MECHANISMS)
             object.__setattr__(self, "mechanism", named)
@@ -213,13 +237,34 @@ class Release:
             noise += f" noise multiplier {self.noise_multiplier:.6g}"
         stands_for = ", for others that tell at most as much" if self.one_sided else ""
         source = described(self.sampler, self.n)
-        return f"{releases} from {source}, {noise}{group_text(self.group)}{stands_for}"
+        return f"{releases} from {source}, {noise}{self._details}{stands_for}"
+
+    @property
+    def _details(self) -> str:
+        return details_text(
+            self.group, self.releases_per_sample, self.records_per_user, self.strategy
+        )
+
+    def _check_samples(self) -> None:
+        each = _checked_each(self.releases_per_sample)
+        object.__setattr__(self, "releases_per_sample", each)
+        if self.records_per_user is None:
+            return
+        most = checks.integer(
+            "records_per_user", self.records_per_user, at_least=1, at_most=MOST_IN_GROUP
+        )
+        object.__setattr__(self, "records_per_user", most)
+        if self.group != 1:
+            raise ArgumentError(
+                "records_per_user is about users that are drawn, and group about records that are "
+                f"drawn one by one, got {most} and {self.group}; drop one"
+            )
 
     def _check_steps(self) -> None:
         # of a schedule the events that are composed are epochs: their number is what is limited
         is_schedule = isinstance(self.sampler, Schedule)
-        epoch = self._steps_per_event
-        given = steps_of(self.sampler, self.n, self.steps, epochs=None)
+        epoch, each = self._steps_per_event, self.releases_per_sample
+        given = steps_of(self.sampler, self.n, self.steps, None, each)
         steps = checks.integer("steps", given, at_least=1, at_most=None)
         if not is_schedule and steps > MOST_STEPS:
             raise ArgumentError(
@@ -227,6 +272,10 @@ class Release:
                 f"the loss, got steps = {checks.shown(steps)}; account for fewer"
             )
         object.__setattr__(self, "steps", steps)
+        if steps % epoch and not is_schedule:
+            raise ArgumentError(
+                f"steps are {each} releases of each sample, got {steps}; give a multiple of {each}"
+            )
         if steps % epoch:
             raise ArgumentError(
                 f"steps of {self.sampler.name} must make whole epochs of {epoch}, got {steps}; "
@@ -234,6 +283,15 @@ class Release:
             )
         if is_schedule:
             checks.integer("epochs", self.times, at_most=MOST_STEPS)
+
+    def _check_strategy(self) -> None:
+        strategy = BandedStrategy.of(self.strategy)
+        object.__setattr__(self, "strategy", strategy)
+        if strategy is not None and strategy.columns not in (None, self.steps):
+            raise ArgumentError(
+                f"a strategy has a column for each step, got {strategy.columns} columns and steps "
+                f"= {self.steps}; give the strategy of all steps, or one norm for all columns"
+            )
 
     def _without_last_batch(self, epoch: int) -> str:
         """Say what to give instead where the steps fit epochs without their smaller last batch."""
@@ -248,7 +306,10 @@ class Release:
 
     @property
     def _steps_per_event(self) -> int:
-        return self.sampler.steps_per_epoch(self.n) if isinstance(self.sampler, Schedule) else 1
+        samples = 1
+        if isinstance(self.sampler, Schedule):
+            samples = self.sampler.steps_per_epoch(self.n)
+        return samples * self.releases_per_sample
 
     @property
     def records_moved(self) -> int:
@@ -256,8 +317,14 @@ class Release:
         return self.group if isinstance(self.group, int) else sum(self.group)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether each sample is of records and makes one release, with noise of its own."""
+        usual = self.releases_per_sample, self.records_per_user, self.strategy
+        return usual == (1, None, None)
+
+    @property
     def times(self) -> int:
-        """Number of independent events that are composed: epochs of a schedule, steps of a
+        """Number of independent events that are composed: epochs of a schedule, samples of a
         sampler."""
         return self.steps // self._steps_per_event
 
@@ -333,6 +400,25 @@ def group_text(group: Group) -> str:
     return f", groups of {group[0]} records added and {group[1]} removed"
 
 
+def details_text(
+    group: Group,
+    releases_per_sample: int,
+    records_per_user: int | None,
+    strategy: BandedStrategy | None,
+) -> str:
+    """Return the unit of privacy, the use of samples and correlations of noise in words, where they
+    are not the usual ones."""
+    text = group_text(group)
+    if releases_per_sample != 1:
+        text += f", {releases_per_sample} of each sample"
+    if records_per_user is not None:
+        records = "1 record" if records_per_user == 1 else f"{records_per_user} records"
+        text += f", users with at most {records} in a step"
+    if strategy is not None:
+        text += f", correlated noise of {strategy.bands} bands"
+    return text
+
+
 def _check_described_once(release: Release, **given: Any) -> None:
     """Raise ArgumentError for keywords next to a release that has them itself."""
     more = [name for name, value in given.items() if value is not None]
@@ -403,14 +489,24 @@ def noise_of(mechanism: str | OwnMechanism | None, noise_multiplier: float | Non
     return noise_multiplier
 
 
+def _checked_each(releases_per_sample: Any) -> int:
+    return checks.integer(
+        "releases_per_sample", releases_per_sample, at_least=1, at_most=MOST_STEPS
+    )
+
+
 def steps_of(
-    sampler: Sampler | Schedule, n: int | None, steps: int | None, epochs: float | None
+    sampler: Sampler | Schedule,
+    n: int | None,
+    steps: int | None,
+    epochs: float | None,
+    releases_per_sample: int = 1,
 ) -> int:
     """Return the number of steps that a caller gives as `steps`, or as `epochs`; by default one
-    step, or one epoch of a schedule.
+    sample, or one epoch of a schedule.
 
-    An epoch of a sampler has as many steps as read each record once on average, and the number of
-    all steps is rounded up.
+    An epoch of a sampler has as many samples as draw each record once on average, and the number of
+    all samples is rounded up; each of them makes `releases_per_sample` steps.
 
     Raises
     ------
@@ -424,9 +520,9 @@ def steps_of(
     if isinstance(sampler, Schedule):
         number = 1 if epochs is None else epochs
         whole = checks.integer("epochs", number, at_least=1, at_most=MOST_STEPS)
-        return whole * sampler.steps_per_epoch(n)
+        return whole * sampler.steps_per_epoch(n) * releases_per_sample
     if epochs is None:
-        return 1
+        return releases_per_sample
     epochs = checks.real("epochs", epochs, above=0)
     share = _share_of_records(sampler, n)
     if not (share > 0 and epochs / share <= MOST_STEPS):
@@ -434,7 +530,7 @@ def steps_of(
             f"steps must be at most {MOST_STEPS}, got epochs = {epochs:g} at {share:g} of the "
             "records per step; account for fewer"
         )
-    return fresh_steps(share, epochs)
+    return fresh_steps(share, epochs) * releases_per_sample
 
 
 def _share_of_records(sampler: Sampler, n: int | None) -> float:
@@ -475,6 +571,15 @@ def checked_group(group: Any) -> Group:
     return (more, fewer) if fewer else more
 
 
+_USUAL = {
+    "group": 1,
+    "one_sided": False,
+    "releases_per_sample": 1,
+    "records_per_user": None,
+    "strategy": None,
+}
+
+
 def as_plain(release: Release) -> dict[str, Any]:
     """Return a release as in JSON: its fields, those of the sampler next to its name."""
     if isinstance(release.mechanism, OwnMechanism):
@@ -485,12 +590,14 @@ def as_plain(release: Release) -> dict[str, Any]:
     fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
     sampler: Any = release.sampler
     parameters = {field.name: getattr(sampler, field.name) for field in dataclasses.fields(sampler)}
-    # files about single records do not name it, nor usual values
-    if fields["group"] == 1:
-        del fields["group"]
-    for holder, name in ((fields, "one_sided"), (parameters, "drop_last")):
-        if holder.get(name) is False:
-            del holder[name]
+    # files do not name usual values
+    for name, usual in _USUAL.items():
+        if fields[name] == usual:
+            del fields[name]
+    if "strategy" in fields:
+        fields["strategy"] = dataclasses.asdict(fields["strategy"])
+    if parameters.get("drop_last") is False:
+        del parameters["drop_last"]
     if "chain" in parameters:
         parameters["chain"] = [_plain_stage(stage) for stage in parameters["chain"]]
     return {**fields, "sampler": {"name": release.sampler.name, **parameters}}
@@ -500,15 +607,18 @@ def of_plain(entry: Any) -> Release:
     """Return the release that `as_plain` wrote; ArgumentError where it is none."""
     names = {field.name for field in dataclasses.fields(Release)}
     if isinstance(entry, Mapping):
-        names -= {"group", "one_sided"} - set(entry)
+        names -= set(_USUAL) - set(entry)
     fields = _fields("a release", entry, names)
+    if "strategy" in fields:
+        known = [field.name for field in dataclasses.fields(BandedStrategy)]
+        fields["strategy"] = BandedStrategy(**_fields("a strategy", fields["strategy"], known))
     sampler = fields.pop("sampler")
     name = sampler.get("name") if isinstance(sampler, Mapping) else sampler
     kind: Any = kind_of(str(name))
-    known = {field.name for field in dataclasses.fields(kind)}
+    sizes = {field.name for field in dataclasses.fields(kind)}
     if isinstance(sampler, Mapping):
-        known -= {"drop_last"} - set(sampler)
-    parameters = _fields(str(name), sampler, ["name", *known])
+        sizes -= {"drop_last"} - set(sampler)
+    parameters = _fields(str(name), sampler, ["name", *sizes])
     del parameters["name"]
     if "chain" in parameters:
         chain = parameters["chain"]

@@ -2,12 +2,13 @@
 
 --solve noise (default) finds a noise multiplier; --solve size finds the largest batch size
 (poisson: rate; multistage: size or rate of the last stage) for a given noise; --solve steps finds
-the largest number of releases, or of epochs of a schedule. The value returned is proved.
+the largest number of releases, or of epochs of a schedule, or of samples that are used several
+times. The value returned is proved.
 
-JSON: solved (noise_multiplier, size, rate, steps or epochs), the answer under that name, not_proved
-(the nearest value tried that is not proved; null for noise, and if the search reached its limit),
-refuted (an attack exceeds the target with this noise or less, 0 if no attack is known to; or with
-this size, rate or number or more, "Infinity" if no attack is known to), target_epsilon,
+JSON: solved (noise_multiplier, size, rate, steps, samples or epochs), the answer under that name,
+not_proved (the nearest value tried that is not proved; null for noise, and if the search reached
+its limit), refuted (an attack exceeds the target with this noise or less, 0 if no attack is known
+to; or with this size, rate or number or more, "Infinity" if no attack is known to), target_epsilon,
 target_delta, evaluations, and the keys of dpsub account for epsilon at the target delta.
 """
 
@@ -29,6 +30,7 @@ from dpsub.cli.releases import (
     add_plot,
     add_releases,
     add_statement,
+    details_of,
     question_of,
     releases_text,
     stated,
@@ -146,13 +148,18 @@ def _search(arguments: Namespace) -> tuple[str, Any, str]:
     source = described(sampler, arguments.n)
     if arguments.solve == "steps":
         solution = largest_steps(sampler, **question)
-        name, what = (
-            ("epochs", "epochs of") if isinstance(sampler, Schedule) else ("steps", "releases from")
-        )
+        name, what = "steps", "releases from"
+        if arguments.releases_per_sample > 1:
+            name, what = "samples", "samples of"
+        if isinstance(sampler, Schedule):
+            name, what = "epochs", "epochs of"
         return (
             name,
             solution,
-            (f"Largest number of {what} {source}, {noise} {near(arguments.noise_multiplier)}"),
+            (
+                f"Largest number of {what} {source}, {noise} {near(arguments.noise_multiplier)}"
+                f"{details_of(arguments)}"
+            ),
         )
     question["steps"] = steps_of(arguments, sampler)
     del question["noise_multiplier"]
@@ -160,5 +167,8 @@ def _search(arguments: Namespace) -> tuple[str, Any, str]:
     return (
         "noise_multiplier",
         solution,
-        (f"{noise.capitalize()} for {plural(arguments.steps, 'release')} from {source}"),
+        (
+            f"{noise.capitalize()} for {plural(arguments.steps, 'release')} from {source}"
+            f"{details_of(arguments)}"
+        ),
     )

@@ -121,14 +121,20 @@ def _because(check: Check) -> str:
 def _of_event(arguments: Namespace, claim: dict[str, Any]) -> tuple[Check, str]:
     """The answer for an event, and its releases in words."""
     # An event and an option could contradict each other: neither would win.
+    of_samples = ("records_per_user", "strategy", "bands")
     others = [
         name
-        for name in (*OF_EVENTS, *arguments.sampler_options)
+        for name in (*OF_EVENTS, *arguments.sampler_options, *of_samples)
         if getattr(arguments, name) is not None
     ]
     others += [
         name
-        for name, default in (("mechanism", "gaussian"), ("denominator", "fixed"), ("group", 1))
+        for name, default in (
+            ("mechanism", "gaussian"),
+            ("denominator", "fixed"),
+            ("group", 1),
+            ("releases_per_sample", 1),
+        )
         if getattr(arguments, name) != default
     ]
     if others:

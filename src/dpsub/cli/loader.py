@@ -4,8 +4,9 @@
 The options are those of the loop: of a DataLoader, of DistributedSampler, and of the accumulation
 of gradients. A loop that no theorem covers is refused, with the reason.
 
-JSON: releases (sampler, n, noise_multiplier and steps of each kind), one_sided (whether only the
-upper bound is about this loop), notes (the decisions made), and the keys of dpsub account.
+JSON: releases (sampler, n, noise_multiplier, steps, releases_per_sample and records_per_user of
+each kind), one_sided (whether only the upper bound is about this loop), notes (the decisions made),
+and the keys of dpsub account.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ _LOOP = (
     "ranks",
     "noise_per_rank",
     "microbatch",
+    "steps_per_batch",
+    "records_per_user",
 )
 _QUESTION = ("epsilon", "delta", "adjacency", "width", "quick", "effort", "time_limit")
 
@@ -108,6 +111,19 @@ def add_arguments(parser: Parser) -> None:
         metavar="B",
         help="records whose mean gradient is clipped together (default: 1; more is refused)",
     )
+    parser.add_argument(
+        "--steps-per-batch",
+        type=whole_number,
+        default=1,
+        metavar="K",
+        help="steps of the optimizer on each batch, before the next one comes (default: 1)",
+    )
+    parser.add_argument(
+        "--records-per-user",
+        type=whole_number,
+        metavar="R",
+        help="the loader has N users, at most so many records of each enter: protect one user",
+    )
     question = parser.add_mutually_exclusive_group(required=True)
     question.add_argument(
         "--epsilon", type=number, metavar="E", help="return delta at this epsilon"
@@ -134,6 +150,8 @@ def run(arguments: Namespace) -> Answer:
                 "n": release.n,
                 "noise_multiplier": release.noise_multiplier,
                 "steps": release.steps,
+                "releases_per_sample": release.releases_per_sample,
+                "records_per_user": release.records_per_user,
             }
             for release in loop.releases
         ],

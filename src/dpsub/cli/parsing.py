@@ -28,6 +28,7 @@ OF_LOOPS = {
             "--ranks",
             "--noise-per-rank",
             "--microbatch",
+            "--steps-per-batch",
         )
     },
     **dict.fromkeys(

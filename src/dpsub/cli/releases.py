@@ -9,12 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import dpsub
 from dpsub.accounting.questions.words import near, plural
-from dpsub.accounting.release import DENOMINATORS, MECHANISMS, described, group_text
+from dpsub.accounting.release import DENOMINATORS, MECHANISMS, described, details_text
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, new_file, number, whole_number
 from dpsub.errors import ArgumentError, DpsubError
+from dpsub.noise.banded import BandedStrategy
 from dpsub.relations import Relation
 from dpsub.sampling import Sampler, Schedule
 from dpsub.sampling.schemes import fresh_steps
@@ -34,6 +37,8 @@ _QUESTION = {
     "delta",
     "denominator",
     "group",
+    "releases_per_sample",
+    "records_per_user",
     "width",
     "quick",
     "effort",
@@ -53,6 +58,8 @@ def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = Tru
     epochs = "number of epochs, instead of --steps; for a sampler converted to E n / m steps"
     parser.add_argument("--epochs", type=number, metavar="E", help=epochs)
     add_group(parser)
+    add_samples(parser)
+    add_strategy(parser)
     add_choice(parser, "--adjacency", ADJACENCIES, DEFAULT_RELATION)
     if mechanism:
         add_mechanism(parser, MECHANISMS)
@@ -65,6 +72,52 @@ def add_group(parser: Parser) -> None:
         "ADDED:REMOVED (default: 1)"
     )
     parser.add_argument("--group", type=group_of, default=1, metavar="G", help=text)
+
+
+def add_samples(parser: Parser) -> None:
+    """Add what is drawn, and how often it is used."""
+    parser.add_argument(
+        "--releases-per-sample",
+        type=whole_number,
+        default=1,
+        metavar="K",
+        help="releases that are made of each sample before the next one is drawn (default: 1)",
+    )
+    text = (
+        "users are drawn in place of records, and at most so many records of a user who is drawn "
+        "enter: protect one user (default: records are drawn)"
+    )
+    parser.add_argument("--records-per-user", type=whole_number, metavar="R", help=text)
+
+
+def add_strategy(parser: Parser) -> None:
+    """Add how noise is correlated over steps."""
+    parser.add_argument(
+        "--bands",
+        type=whole_number,
+        metavar="B",
+        help=(
+            "noise correlated over steps by a strategy matrix of B bands, whose columns have norm "
+            "1; for cyclic_poisson and deterministic"
+        ),
+    )
+    text = "the strategy matrix (.npy, or text), or with --bands the norms of its columns"
+    parser.add_argument("--strategy", type=_array, metavar="FILE", help=text)
+
+
+def _array(name: str) -> np.ndarray:
+    """The numbers in a file of NumPy, or of text."""
+    try:
+        file = Path(name)
+        if file.suffix == ".npy":
+            found = np.load(file, allow_pickle=False)
+        else:
+            text = file.read_text(encoding="utf-8").replace(",", " ")
+            found = np.loadtxt(text.splitlines(), ndmin=2)
+            found = found.ravel() if 1 in found.shape else found
+        return np.asarray(found, dtype=float)
+    except (OSError, ValueError) as error:
+        raise ArgumentTypeError(f"must be a file with numbers, got {name} ({error})") from None
 
 
 def group_of(text: str) -> int | tuple[int, ...]:
@@ -150,7 +203,8 @@ def stated(answer: Answer, found: Any, arguments: Namespace) -> Answer:
 
 def question_of(arguments: Namespace) -> dict[str, Any]:
     """The keyword arguments of the library's functions, without the sampler and the steps."""
-    return {name: value for name, value in vars(arguments).items() if name in _QUESTION}
+    question = {name: value for name, value in vars(arguments).items() if name in _QUESTION}
+    return question | {"strategy": strategy_of(arguments)}
 
 
 def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
@@ -175,7 +229,8 @@ def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
             raise ArgumentError(
                 f"--epochs of a schedule must be a whole number, got {arguments.epochs:g}"
             )
-        arguments.steps = int(arguments.epochs) * sampler.steps_per_epoch(arguments.n)
+        samples = int(arguments.epochs) * sampler.steps_per_epoch(arguments.n)
+        arguments.steps = samples * arguments.releases_per_sample
         return int(arguments.steps)
     # Expected share of the records that one step reads, repeats counted.
     share = dpsub.law(sampler, arguments.n).mean
@@ -186,7 +241,8 @@ def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
             f"--epochs {near(arguments.epochs)} is too many at {near(share)} of the "
             "records per step"
         )
-    arguments.steps = steps = fresh_steps(share, arguments.epochs)
+    steps = fresh_steps(share, arguments.epochs) * arguments.releases_per_sample
+    arguments.steps = steps
     # Steps are what is accounted for: a rounded number of them must be seen.
     arguments.remarks.append(
         f"{near(arguments.epochs)} {'epoch' if arguments.epochs == 1 else 'epochs'} "
@@ -204,4 +260,30 @@ def releases_text(arguments: Namespace, sampler: Sampler | Schedule) -> str:
     releases = (
         f"{plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}, {noise}"
     )
-    return f"{releases}{group_text(arguments.group)}"
+    return f"{releases}{details_of(arguments)}"
+
+
+def details_of(arguments: Namespace) -> str:
+    """The unit of privacy, the use of samples and correlations of noise in words."""
+    each, users = arguments.releases_per_sample, arguments.records_per_user
+    return details_text(arguments.group, each, users, strategy_of(arguments))
+
+
+def strategy_of(arguments: Namespace) -> BandedStrategy | None:
+    """The strategy matrix, by its file or by its bands."""
+    matrix, bands = arguments.strategy, arguments.bands
+    if matrix is None:
+        return None if bands is None else BandedStrategy(bands)
+    if matrix.ndim == 2:
+        if bands is not None:
+            raise ArgumentError(
+                f"--strategy says the bands of a matrix itself, got --bands {bands} as well; drop "
+                "it, or give a file with the norms of the columns alone"
+            )
+        return BandedStrategy.of_matrix(matrix)
+    if bands is None:
+        raise ArgumentError(
+            "--strategy with the norms of the columns alone needs --bands, got none; give it, or "
+            "a file with the matrix"
+        )
+    return BandedStrategy(bands, tuple(matrix.ravel().tolist()))

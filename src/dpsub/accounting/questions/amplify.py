@@ -117,7 +117,8 @@ def amplify(
     release = Release.one_of(sampler, n, **described)
     multiplicity = law(release.sampler, release.n)
     mechanism = release.mechanism
-    if not isinstance(mechanism, str) or (release.denominator, release.group) != ("fixed", 1):
+    of_one = release.is_plain and (release.denominator, release.group) == ("fixed", 1)
+    if not (isinstance(mechanism, str) and of_one):
         raise UnsupportedError(
             "the amplification theorem is about one record, a fixed denominator and named noise, "
             f"got {release}, denominator {release.denominator}; use account"

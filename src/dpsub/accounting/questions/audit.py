@@ -180,6 +180,11 @@ def audit(
             "an audit plays Gaussian noise on sums or on sums over a fixed number, got mechanism = "
             f"{release.mechanism}, denominator = {release.denominator}; leave both as they are"
         )
+    if not release.is_plain:
+        raise UnsupportedError(
+            f"an audit draws records, and a sample for each release, got {release}; audit the "
+            "release to which it amounts"
+        )
     if isinstance(release.sampler, Schedule) and (release.n or ANY_N) > _MOST_INDICES:
         raise ArgumentError(
             f"an audit simulates at most {_MOST_INDICES:.0e} records per epoch, got n = "

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 """Version of the JSON that is written; docs/certificates.md describes it."""
-_COMPOSED_CURVE = "39"
+_COMPOSED_CURVE, _REVEALED = "39", "24"
 _OF_GROUPS = (
     "a certificate of a group needs Gaussian noise, Theorem 35, 36, 37 or 38 and an attack on all "
     "records of the unit"
@@ -63,6 +63,7 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
     it was computed."""
     # first of all, answers that no file can hold are refused
     releases = [as_plain(release) for release in proof.releases]
+    _check_revealed(proof)
     _check_groups(proof)
     _check_dropped(proof)
     given = {"delta": target.delta} if target.epsilon is None else {"epsilon": target.epsilon}
@@ -83,6 +84,16 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
         "upper": upper,
         "lower": lower,
     }
+
+
+def _check_revealed(proof: Proof) -> None:
+    """Refuse several releases of a sample that are bounded with the samples revealed."""
+    for case in proof.cases:
+        if case.theorem.number == _REVEALED:
+            raise UnsupportedError(
+                "a certificate needs a theorem of the sampler, got several releases of each sample "
+                f"with the samples revealed, Theorem {_REVEALED}; ask for one release of each"
+            )
 
 
 def _check_groups(proof: Proof) -> None:

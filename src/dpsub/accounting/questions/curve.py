@@ -221,7 +221,7 @@ def _epsilons(proof: Proof) -> np.ndarray:
     """Return epsilons from 0 to where delta is `_LAST_DELTA`, shape (e,)."""
     width = min(1e-3, proof.composition.spread)
     # the points do not depend on how far the bounds are refined
-    ends = answers(proof, Question(proof.releases, width=width, quick=True), None, _LAST_DELTA)
+    ends = answers(proof, Question(proof.asked, width=width, quick=True), None, _LAST_DELTA)
     last = ends.upper if math.isfinite(ends.upper) else 2 * max(ends.lower, 1.0)
     return np.linspace(0.0, last, _POINTS) if last > 0 else np.zeros(1)
 

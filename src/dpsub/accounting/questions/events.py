@@ -52,9 +52,10 @@ def ledger_of(event: object) -> Ledger:
     event : DpEvent, its named tuple, or a mapping
         Gaussian and Laplace noise on the sum of all records, of a Poisson sample, or of one of
         fixed size, with or without replacement; truncated Poisson samples; compositions of these,
-        nested at will. A mapping, as JSON has it, has the key `class_name` and one for each
-        attribute; JSON of a named tuple is a list of its module, its class and its attributes.
-        dp-accounting itself is not needed.
+        nested at will; a sample of a composition of equal Gaussian events, which is used as often.
+        A mapping, as JSON has it, has the key `class_name` and one for each attribute; JSON of a
+        named tuple is a list of its module, its class and its attributes. dp-accounting itself is
+        not needed.
 
     Raises
     ------
@@ -94,12 +95,12 @@ def ledger_of(event: object) -> Ledger:
 
 
 def steps_of(event: object) -> dict[Release, int]:
-    """Return releases of one step, and how many of each an event makes; errors as in `ledger_of`,
+    """Return releases of one sample, and how many of each an event makes; errors as in `ledger_of`,
     but of an event without a release."""
     # equal releases are one entry, wherever they stand: an accountant composes them at once
     steps: dict[Release, int] = {}
     for release in _releases(event, times=1, depth=0):
-        kind = replace(release, steps=1)
+        kind = replace(release, steps=release.releases_per_sample)
         steps[kind] = steps.get(kind, 0) + release.steps
     return steps
 
@@ -155,19 +156,23 @@ def _releases(event: object, times: int, depth: int) -> Iterator[Release]:
 
 
 def _sampled(name: str, sampler: Sampler, n: int | None, event: object, times: int) -> Release:
-    """Return releases from samples."""
-    inner, fields = _read(event)
+    """Return releases from samples; one may be used several times."""
+    (inner, fields), each = _read(event), 1
+    if inner == "SelfComposedDpEvent" and {"event", "count"} <= set(fields):
+        each = checks.integer("count", fields["count"], at_least=1, at_most=MOST_STEPS)
+        inner, fields = _read(fields["event"])
     if inner not in _NOISE:
         raise UnsupportedError(
-            f"{name} of {inner} is not supported: each sample must serve one "
-            "GaussianDpEvent or LaplaceDpEvent, because several releases from one "
-            "sample are not independent"
+            f"{name} of {inner} is not supported: each sample must serve one GaussianDpEvent or "
+            "LaplaceDpEvent, or a number of equal ones, because several releases from one sample "
+            "are not independent"
         )
     if "noise_multiplier" not in fields:
         raise ArgumentError(
             f"{inner} needs noise_multiplier, got {', '.join(fields) or 'nothing'}; add it"
         )
-    return Release(sampler, n, _noise(fields["noise_multiplier"]), times, _NOISE[inner])
+    noise = _noise(fields["noise_multiplier"])
+    return Release(sampler, n, noise, times * each, _NOISE[inner], releases_per_sample=each)
 
 
 def _noise(value: Any) -> float:

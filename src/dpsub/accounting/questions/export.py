@@ -295,15 +295,15 @@ class _Laws:
         pld = symmetric_pld(profile, self.step, order_indices(self.step, fine, last))
         tight = [_composed_law(pld, direction) for direction in DIRECTIONS]
         self.laws = (*tight, *self._of("lower"))
-        game = self.proof.cases[0].game
-        assert game is not None
-        self.theorem = game.theorem.text
+        case = self.proof.cases[0]
+        assert case.game is not None
+        self.theorem = case.citing(case.game.theorem.text)
 
     def export(self, width: float, quick: bool) -> Export:
         """Return the answer, with its width and the reason where that is more than requested."""
         is_wide, proof = self.relative_width > width, self.proof
         reason = WIDTH_REASONS["quick"] if quick else self.reason
-        releases = words.releases_text(proof.releases)
+        releases = words.releases_text(proof.asked)
         return Export(
             self.laws,
             self.step,

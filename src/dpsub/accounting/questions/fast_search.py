@@ -20,13 +20,13 @@ from dpsub.accounting.engine.composition import Composition
 from dpsub.accounting.engine.roots import SafeRoot, safe_root
 from dpsub.accounting.questions.account import crossed
 from dpsub.accounting.questions.search import (
-    NOISE,
     Calibration,
     Candidates,
     FullSearch,
     Goal,
     Level,
     Search,
+    noise_axis,
 )
 from dpsub.accounting.release import Release
 from dpsub.errors import NumericalError
@@ -82,7 +82,7 @@ def needed(release: Release, goal: Goal) -> Needed:
     UnsupportedError, NumericalError
         As `dpsub.calibrate`.
     """
-    candidates = Candidates(lambda noise: [replace(release, noise_multiplier=noise)], NOISE, goal)
+    candidates = _candidates(release, goal)
     grids = SingleGrids(candidates)
     proved, upper = _least_proved(grids, release.times)
     necessary, lower = _most_refuted(grids, proved)
@@ -92,10 +92,16 @@ def needed(release: Release, goal: Goal) -> Needed:
     return Needed(proved.safe, necessary, min(lower, upper), upper)
 
 
+def _candidates(release: Release, goal: Goal) -> Candidates:
+    """Return the releases with any noise multiplier."""
+    axis = noise_axis(release)
+    return Candidates(lambda noise: [replace(release, noise_multiplier=noise)], axis, goal)
+
+
 def first_needed(release: Release, goal: Goal) -> Needed:
     """Find the same as `needed`, by closed-form bounds alone, which cost milliseconds and are
     farther apart."""
-    candidates = Candidates(lambda noise: [replace(release, noise_multiplier=noise)], NOISE, goal)
+    candidates = _candidates(release, goal)
 
     @cache
     def ends(noise: float) -> tuple[float, float]:
@@ -104,12 +110,16 @@ def first_needed(release: Release, goal: Goal) -> Needed:
 
     with work.uncounted():
         proved = safe_root(
-            lambda x: ends(x)[1], goal.epsilon, NOISE, start=1.0, accuracy=_FIRST_ACCURACY
+            lambda x: ends(x)[1],
+            goal.epsilon,
+            candidates.axis,
+            start=1.0,
+            accuracy=_FIRST_ACCURACY,
         )
         attack = safe_root(
             lambda x: ends(x)[0],
             goal.epsilon,
-            replace(NOISE, name="an attack"),
+            replace(candidates.axis, name="an attack"),
             start=proved.safe,
             accuracy=_FIRST_ACCURACY,
         )
@@ -127,7 +137,7 @@ def tightened(release: Release, goal: Goal, known: Needed) -> Needed:
     known : Needed
         What it found.
     """
-    candidates = Candidates(lambda noise: [replace(release, noise_multiplier=noise)], NOISE, goal)
+    candidates = _candidates(release, goal)
     proof = candidates.proof(known.noise_multiplier)
     if not (proof.tightens and known.necessary):
         return known

@@ -523,7 +523,7 @@ def _read(path: str | Path) -> Any:
 _SAME = (
     "every release needs a fresh sample, got {sample!r}, already used by release "
     "{place}; enter both queries as one release{joint} if both are asked before either "
-    "is answered, or draw a new sample"
+    "is answered, or equal ones with releases_per_sample, or draw a new sample"
 )
 
 

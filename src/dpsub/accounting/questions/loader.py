@@ -97,6 +97,8 @@ def from_loader(
     ranks: int = 1,
     noise_per_rank: bool = False,
     microbatch: int = 1,
+    steps_per_batch: int = 1,
+    records_per_user: int | None = None,
 ) -> LoaderRun:
     """Return the sampler, rate, steps and noise multiplier of a training loop.
 
@@ -137,6 +139,11 @@ def from_loader(
         Whether every rank adds independent noise of this multiplier to its own sum.
     microbatch : int
         Records whose mean gradient is clipped together; more than one is refused.
+    steps_per_batch : int
+        Steps of the optimizer on each batch, with noise of their own, before the next one comes.
+    records_per_user : int, optional
+        Of a data set of `n` users: number of records of a user, at most, that enter a batch with
+        the user.
 
     Raises
     ------
@@ -159,6 +166,7 @@ def from_loader(
     'exact'
     """
     parts = checks.integer("accumulation", accumulation, at_least=1)
+    uses = checks.integer("steps_per_batch", steps_per_batch, at_least=1)
     if remainder is not None:
         remainder = checks.named("remainder", remainder, REMAINDERS)
     ranks = checks.integer("ranks", ranks, at_least=1)
@@ -186,33 +194,42 @@ def from_loader(
     if noise_per_rank:
         noise *= math.sqrt(batches.ranks) * (1 - 1e-15)
     taken = batches.steps(parts, remainder)
-    if batches.order == "poisson":
-        return _poisson(batches, noise, _Length.of(epochs, steps, batches.count))
-    length = _Length.of(epochs, steps, taken.count)
-    if batches.order == "replacement":
-        return _with_replacement(taken, noise, length)
+    samples = steps
+    if steps is not None:
+        samples = -(-checks.integer("steps", steps, at_least=1) // uses)
     is_windowed = shuffle_buffer is not None and shuffle_buffer < batches.n
-    return _in_an_order(batches, taken, noise, length, is_windowed)
+    if batches.order == "poisson":
+        run = _poisson(batches, noise, _Length.of(epochs, samples, batches.count, uses))
+    elif batches.order == "replacement":
+        run = _with_replacement(taken, noise, _Length.of(epochs, samples, taken.count, uses))
+    else:
+        length = _Length.of(epochs, samples, taken.count, uses)
+        run = _in_an_order(batches, taken, noise, length, is_windowed)
+    if records_per_user is not None:
+        run = _of_users(run, records_per_user)
+    return run if uses == 1 else _used(run, uses, is_cut=(steps or 0) % uses > 0)
 
 
 @dataclass(frozen=True)
 class _Length:
-    """How long a run is: whole epochs, and the steps among them, where it stops within the last."""
+    """How long a run is: whole epochs, and the steps among them, where it stops within the last;
+    steps with a batch each, which is used so often."""
 
     epochs: int
     steps: int
     per_epoch: int
+    uses: int
 
     @classmethod
-    def of(cls, epochs: int | None, steps: int | None, per_epoch: int) -> _Length:
+    def of(cls, epochs: int | None, steps: int | None, per_epoch: int, uses: int) -> _Length:
         if (epochs is None) == (steps is None):
             got = "neither" if epochs is None else "both"
             raise ArgumentError(f"exactly one of epochs and steps is needed, got {got}; give one")
         if steps is None:
             epochs = checks.integer("epochs", epochs, at_least=1)
-            return cls(epochs, epochs * per_epoch, per_epoch)
+            return cls(epochs, epochs * per_epoch, per_epoch, uses)
         steps = checks.integer("steps", steps, at_least=1)
-        return cls(-(-steps // per_epoch), steps, per_epoch)
+        return cls(-(-steps // per_epoch), steps, per_epoch, uses)
 
     @property
     def is_cut(self) -> bool:
@@ -222,10 +239,11 @@ class _Length:
     def notes(self) -> tuple[str, ...]:
         if not self.is_cut:
             return ()
+        per_epoch = self.per_epoch * self.uses
         return (
-            f"{self.steps} steps end within an epoch of {self.per_epoch}: accounted as "
-            f"{plural(self.epochs, 'whole epoch')}, {self.epochs * self.per_epoch} steps, which "
-            "tell at least as much, so the lower bound is trivial",
+            f"{self.steps * self.uses} steps end within an epoch of {per_epoch}: accounted as "
+            f"{plural(self.epochs, 'whole epoch')}, {self.epochs * per_epoch} steps, which tell at "
+            "least as much, so the lower bound is trivial",
         )
 
 
@@ -290,6 +308,33 @@ def _with_replacement(taken: Steps, noise: float, length: _Length) -> LoaderRun:
             _FIXED_SIZE,
         ),
     )
+
+
+def _of_users(run: LoaderRun, records_per_user: int) -> LoaderRun:
+    """The same batches of users."""
+    releases = tuple(
+        replace(release, records_per_user=records_per_user) for release in run.releases
+    )
+    note = "users are drawn, n of them in all, each with some records: one user is protected"
+    return replace(run, releases=releases, notes=(*run.notes, note))
+
+
+def _used(run: LoaderRun, uses: int, *, is_cut: bool) -> LoaderRun:
+    """The same batches, with several steps on each; the last one may have fewer."""
+    notes = [f"{uses} steps on each batch"]
+    releases = []
+    for release in run.releases:
+        releases.append(
+            replace(
+                release,
+                steps=release.steps * uses,
+                one_sided=release.one_sided or is_cut,
+                releases_per_sample=uses,
+            )
+        )
+    if is_cut:
+        notes.append("the last batch has fewer steps, and is accounted with as many as the others")
+    return replace(run, releases=tuple(releases), notes=(*run.notes, *notes))
 
 
 def _check_said_once(**given: Any) -> None:

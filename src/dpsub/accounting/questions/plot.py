@@ -147,6 +147,11 @@ def account_figure(account: Account) -> Figure:
 
 def _by_steps(release: Release, account: Account, given: float) -> tuple[np.ndarray, list[Account]]:
     """Return the question for fewer steps, whole epochs of a schedule."""
+    if release.strategy is not None and release.strategy.columns is not None:
+        raise UnsupportedError(
+            "a picture over steps needs a strategy whose columns have one norm, as fewer steps "
+            f"have other columns, got norms of {release.strategy.columns}; give one norm"
+        )
     epoch = release.steps // release.times
     times = np.unique(np.geomspace(1, release.times, _POINTS).round().astype(int))
     fewer = [replace(release, steps=count * epoch) for count in times[:-1].tolist()]
@@ -236,7 +241,8 @@ def _resized(release: Release, factor: float) -> Release | None:
     size = size if name == "rate" else round(size)
     if size > (1 if name == "rate" else release.n or math.inf) or size <= 0:
         return None
-    steps = fresh_steps(factor, release.steps)
+    each = release.releases_per_sample
+    steps = fresh_steps(factor, release.steps // each) * each
     return replace(release, sampler=replace(sampler, **{name: size}), steps=steps)
 
 

@@ -26,7 +26,7 @@ from dpsub.accounting.questions.first_lower import first_lower
 from dpsub.accounting.questions.first_upper import first_upper
 from dpsub.accounting.questions.words import Asked
 from dpsub.accounting.release import Release
-from dpsub.accounting.schemes import case_of, default_relation
+from dpsub.accounting.schemes import default_relation, plain_cases
 from dpsub.accounting.schemes.case import Case, page_of
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.relations import Relation, relation_named
@@ -55,14 +55,16 @@ class Proof:
     """The theorems that apply to releases of several kinds on the same records, before any number
     is computed.
 
-    `policies` and `games` keep the filler flips and the games that were played for its answers, for
-    certificates.
+    `asked` are the releases of the question, and `releases` the plain ones to which they amount
+    (`schemes.reductions`). `policies` and `games` keep the filler flips and the games that were
+    played for its answers, for certificates.
     """
 
     releases: tuple[Release, ...]
     cases: tuple[Case, ...]
     relation: Relation
     composition: Composition
+    asked: tuple[Release, ...]
     policies: list[Played] = field(default_factory=list)
     games: list[GamePlayed] = field(default_factory=list)
     searches: dict[tuple[float | None, float | None], Any] = field(default_factory=dict)
@@ -78,11 +80,16 @@ class Proof:
                 f"releases from the same records need one group, got {' and '.join(groups)}; give "
                 "all of them the largest"
             )
-        cases = tuple(case_of(release, relation) for release in releases)
-        entries = [
-            (case.event, release.times) for case, release in zip(cases, releases, strict=True)
-        ]
-        return cls(tuple(releases), cases, relation, Composition(entries))
+        users = [release.records_per_user is not None for release in releases]
+        if any(users) and not all(users):
+            raise ArgumentError(
+                "releases from the same users need records_per_user, got some with it and some "
+                "without; give it in all of them"
+            )
+        kinds = [kind for release in releases for kind in plain_cases(release, relation)]
+        plain, cases = zip(*kinds, strict=True)
+        entries = [(case.event, release.times) for release, case in kinds]
+        return cls(plain, cases, relation, Composition(entries), tuple(releases))
 
     @property
     def has_schedule(self) -> bool:
@@ -170,7 +177,7 @@ class Proof:
                 first = replace(
                     first,
                     pair=upper.given_by.partition(",")[0],
-                    theorem=upper.given_by,
+                    theorem=self._citing(upper.given_by),
                     lower_theorem=_FIRST_ATTACK if attack else "",
                 )
             accounts.append(first)
@@ -230,7 +237,7 @@ class Proof:
     @property
     def theorem(self) -> str:
         """The theorems that prove the first upper bound."""
-        return joined(case.theorem.text for case in self.cases)
+        return joined(text for case in self.cases for text in case.cited(case.theorem.text))
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -255,7 +262,11 @@ class Proof:
         if account.upper < target.ceiling:
             return account
         first = first_upper(self.cases, self.releases, self.relation, target)
-        return replace(account, upper=first.value, theorem=first.given_by)
+        return replace(account, upper=first.value, theorem=self._citing(first.given_by))
+
+    def _citing(self, theorem: str) -> str:
+        """Cite a theorem about all releases together."""
+        return joined(text for case in self.cases for text in case.cited(theorem))
 
     def _account(
         self, target: Target, lower: float, upper: float, width_met: bool, attack: str
@@ -288,7 +299,7 @@ class Proof:
             width_met=width_met,
             theorem=self.theorem,
             lower_theorem=self.attack_stands if attack else "",
-            asked=Asked(self.releases, (given(target),)),
+            asked=Asked(self.asked, (given(target),)),
             attack_known=self.composition.attacked,
             _origin=(self, target),
         )

@@ -106,6 +106,17 @@ def account(
         Number of records that one unit of privacy holds, at most. All of them are added, removed,
         replaced or zeroed out at once. Under add_remove also (g_plus, g_minus): as many are added
         and removed.
+    releases_per_sample : int
+        Number of releases that are made of each sample before the next one is drawn, by default 1.
+        `steps` counts releases, `epochs` samples.
+    records_per_user : int, optional
+        The sampler draws users in place of records, `n` of them in all, and of a user who is drawn
+        at most so many records enter. Neighbouring data sets then differ in one user. Records of
+        one unit that are drawn one by one are a `group`.
+    strategy : BandedStrategy or array_like, optional
+        The lower triangular, banded matrix C by which the noise of steps is correlated, shape
+        (steps, steps), or its bands and column norms: C x + z is released, x the sums of all steps
+        and z noise of this multiplier. For `CyclicPoisson` and `Deterministic`.
     variant : {"rigorous", "paper"}
         Proof and attack; or the papers' pair (unit shift per occurrence, one direction), which is
         not a guarantee.
@@ -314,7 +325,7 @@ def answers(source: Proof | _PaperPair, question: Question, epsilon: Any, delta:
         theorem=joined(answer.theorem for answer in accounts),
         lower_theorem=joined(answer.lower_theorem for answer in accounts),
         width_reason=joined(filter(None, (answer.width_reason for answer in accounts))),
-        asked=Asked(source.releases, tuple(values.ravel().tolist())),
+        asked=Asked(source.asked, tuple(values.ravel().tolist())),
         _origin=None,
     )
 
@@ -345,10 +356,15 @@ class _PaperPair:
             raise ArgumentError(
                 f"variant paper is about one record, got group = {release.group}; drop it"
             )
+        if not release.is_plain:
+            raise ArgumentError(
+                "variant paper is about single records and one release of each sample, got "
+                f"{release}; use variant rigorous"
+            )
         case = case_of(release, stated_relation(release))
         assert case.papers_pair is not None  # every chain has such a pair
         self.pair = case.papers_pair()
-        self.releases = (release,)
+        self.releases = self.asked = (release,)
         if adjacency is not None and relation_named(adjacency) != self.pair.relation:
             raise ArgumentError(
                 f"variant paper covers this sampler under {self.pair.relation} only, "

@@ -83,8 +83,9 @@ class AccountRefinement:
     def _as_quick(self, answer: Account, target: Target) -> Account:
         """Return the account with an upper bound no larger than that of the first bound, which
         matters where no game gave one and little work was left for theorems."""
-        game = self.proof.cases[0].game
-        if game is not None and answer.theorem == game.theorem.text:
+        case = self.proof.cases[0]
+        game = case.game
+        if game is not None and answer.theorem == case.citing(game.theorem.text):
             return answer
         proved = self.proof.upper(target)
         if not proved.upper < answer.upper:
@@ -309,7 +310,7 @@ class _Ends:
             self.account,
             upper=max(tightest, lower),
             pair=_BY_GAME,
-            theorem=case.game.theorem.text,
+            theorem=case.citing(case.game.theorem.text),
         )
 
     def answer(self) -> Account:

@@ -25,7 +25,7 @@ from dpsub import checks
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Refinement, Target
 from dpsub.accounting.engine.composition import Composition
-from dpsub.accounting.engine.pairs import MIN_SCALE
+from dpsub.accounting.engine.pairs import MAX_SCALE, MIN_SCALE
 from dpsub.accounting.engine.roots import Axis, SafeRoot, safe_root
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.questions import hooks, words
@@ -46,6 +46,7 @@ from dpsub.accounting.questions.question import (
 )
 from dpsub.accounting.questions.refinement import AccountRefinement
 from dpsub.accounting.release import CalibratedKeywords, MechanismKeywords, Release
+from dpsub.accounting.schemes.reductions import noise_factor
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
@@ -233,7 +234,8 @@ def least_noise(
     release: Release, past: Sequence[Release], goal: Goal, quick: bool = True
 ) -> Calibration:
     """Find the least noise for releases that follow `past`, as `calibrate` does."""
-    candidates = Candidates(lambda s: [*past, replace(release, noise_multiplier=s)], NOISE, goal)
+    axis = noise_axis(release)
+    candidates = Candidates(lambda s: [*past, replace(release, noise_multiplier=s)], axis, goal)
     # the variance of these releases says nothing of others that come before them
     start = (1.0, 1.0) if past else candidates.start_by_variance(release.times)
     search = FullSearch(candidates, *start)
@@ -247,6 +249,17 @@ def least_noise(
         return _explained(calibration, may_tighten=tightens)
     # a noise is proved: less is sought with the work that is left
     return search.tightened(calibration, proved.steepness)
+
+
+def noise_axis(release: Release) -> Axis:
+    """Return the noise multipliers that are tried: those whose plain releases have noise in the
+    usual limits."""
+    factor = noise_factor(release)
+    if factor == 1:
+        return NOISE
+    # a little more, so that rounding keeps the least one within them
+    least, most = MIN_SCALE * factor * (1 + 1e-12), min(MOST_NOISE * factor, MAX_SCALE)
+    return replace(NOISE, least=least, most=most)
 
 
 def _explained(found: Calibration, *, may_tighten: bool) -> Calibration:

@@ -378,9 +378,13 @@ def _released_all(
     infinite where their number is random."""
     if runs.distribution != "fixed":
         return math.inf
-    together = [
-        replace(release, steps=release.steps * int(runs.mean)) for release in question.releases
-    ]
+    together: list[Release] = []
+    for release in question.releases:
+        # each run has a strategy matrix of its own
+        if release.strategy is not None:
+            together += [release] * int(runs.mean)
+        else:
+            together.append(replace(release, steps=release.steps * int(runs.mean)))
     first = replace(question, releases=together, effort=None, quick=True)
     answer = first.account(epsilon, delta)
     return float(answer.upper)

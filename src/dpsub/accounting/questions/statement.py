@@ -27,6 +27,7 @@ from dpsub.accounting.questions.words import (
     near,
     percent,
     up,
+    user_of,
     without_attack,
 )
 from dpsub.accounting.release import Release, described
@@ -90,7 +91,7 @@ def statement_of(
     epsilon, delta = (account.upper, given) if is_epsilon else (given, account.upper)
     fields: dict[str, Any] = {
         "dp_flavor": "Approximate DP",
-        "privacy_unit": "record-level" if releases[0].group == 1 else "group-level",
+        "privacy_unit": _level(releases),
         "privacy_unit_description": (
             "data sets are adjacent if "
             + _NEIGHBOURS[account.adjacency].format(unit=_unit(releases))
@@ -184,8 +185,13 @@ def _sentence(account: Account, guarantee: str, clip: float | str, norm: str, se
 
 
 def _released(release: Release) -> str:
-    sums = isinstance(release.mechanism, str)
-    return "noisy sums over samples" if sums else "releases"
+    if not isinstance(release.mechanism, str):
+        return "releases"
+    each = release.releases_per_sample
+    drawn = "samples" if release.records_per_user is None else "samples of users"
+    return (
+        f"noisy sums over {drawn}" if each == 1 else f"noisy sums, {each} over each of the {drawn},"
+    )
 
 
 def _mechanism(release: Release, clip: float | str, norm: str) -> str:
@@ -196,12 +202,22 @@ def _mechanism(release: Release, clip: float | str, norm: str) -> str:
     if not isinstance(clip, str):
         scale = near(release.noise_multiplier * clip)
     divided = ", divided by the size of the sample" if release.denominator == "realised" else ""
+    if release.strategy is not None:
+        noise = f"rows of a strategy matrix of {release.strategy.bands} bands with {noise}"
     return f"{noise} {scale} on sums of vectors clipped to norm {norm}{divided}"
+
+
+def _level(releases: Sequence[Release]) -> str:
+    if user_of(releases):
+        return "user-level"
+    return "record-level" if releases[0].group == 1 else "group-level"
 
 
 def _unit(releases: Sequence[Release]) -> str:
     """Return the unit of privacy; all releases have the same."""
     group = releases[0].group
+    if users := user_of(releases):
+        return users
     if group == 1:
         return "one record"
     if isinstance(group, int):

@@ -342,10 +342,11 @@ def without_attack(account: AccountLike) -> str:
 def relation_text(account: AccountLike) -> str:
     """Name the relation, and the one that compares with what Opacus prints where it is another."""
     releases = () if account.asked is None else account.asked.releases
-    group = _group_of(releases)
-    text = relation_of_group(account.adjacency, group)
+    text = relation_of(account.adjacency, releases)
     # what Opacus prints is about one record
-    if account.asked is None or account.kind == "paper" or group != 1:
+    is_of_records = all(release.records_per_user is None for release in releases)
+    of_one = _group_of(releases) == 1 and is_of_records
+    if account.asked is None or account.kind == "paper" or not of_one:
         return text
     why = _instead_of(account.adjacency, account.asked.releases)
     return f"{text}{why}{compared_with_opacus(account.adjacency, account.asked.releases)}"
@@ -377,6 +378,20 @@ def _instead_of(relation: Relation, releases: Sequence[Release]) -> str:
 
 def _group_of(releases: Sequence[Release]) -> Group:
     return max((release.group for release in releases), key=str, default=1)
+
+
+def relation_of(relation: Relation, releases: Sequence[Release]) -> str:
+    """Name the relation of releases, and the unit that changes under it."""
+    users = user_of(releases)
+    if users:
+        return _RELATIONS[relation].format(users)
+    return relation_of_group(relation, _group_of(releases))
+
+
+def user_of(releases: Sequence[Release]) -> str:
+    """Describe the user in whom neighbouring data sets differ; empty where it is a record."""
+    most = max((release.records_per_user or 0 for release in releases), default=0)
+    return f"one user with at most {plural(most, 'record')} in a step" if most else ""
 
 
 def relation_of_group(relation: Relation, group: Group) -> str:
@@ -515,5 +530,5 @@ def ledger_text(
         called = "" if name is None else f"{name}: "
         lines.append((f"entry {place + 1}", f"{called}{releases[place]}"))
     if adjacency is not None:
-        lines.append(("relation", relation_of_group(adjacency, _group_of(releases))))
+        lines.append(("relation", relation_of(adjacency, releases)))
     return Text(title, lines)

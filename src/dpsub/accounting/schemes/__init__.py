@@ -16,6 +16,11 @@ from dpsub.accounting.engine.own_mechanism import OwnMechanism
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import COVERED, GROUPED, Case
 from dpsub.accounting.schemes.own import own_case
+from dpsub.accounting.schemes.reductions import (
+    in_words_of,
+    plain_kinds,
+    with_samples_revealed,
+)
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import chains as chains_of_stages
@@ -46,16 +51,30 @@ _CHAINS = "chains.scheme"
 
 
 def case_of(release: Release, relation: Relation) -> Case:
-    """Return the bounds of one kind of release; UnsupportedError, with the reason, if nothing is
-    proved.
+    """Return the bounds of one kind of release, of several plain ones the first; errors as of
+    `plain_cases`."""
+    return plain_cases(release, relation)[0][1]
+
+
+def plain_cases(release: Release, relation: Relation) -> list[tuple[Release, Case]]:
+    """Return the plain releases to which one amounts (`reductions`), each with its bounds;
+    UnsupportedError, with the reason, if nothing is proved.
 
     Raises
     ------
     ArgumentError
         If the group does not fit the relation or the number of records.
     """
-    case = _case_of(release, relation)
-    return case.upper_alone() if release.one_sided else case
+    found = []
+    for plain, attacked in plain_kinds(release):
+        case = _case_of(plain, relation)
+        if release.releases_per_sample > 1 and relation not in COVERED[_key(plain)].reused:
+            case = with_samples_revealed(plain, case)
+        if not release.is_plain:
+            other = case if attacked == plain else _case_of(attacked, relation)
+            case = in_words_of(release, case, other)
+        found.append((plain, case.upper_alone() if release.one_sided else case))
+    return found
 
 
 def _case_of(release: Release, relation: Relation) -> Case:

@@ -6,7 +6,7 @@ else in the package decides which theorem covers a sampler or a schedule.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -176,6 +176,8 @@ class Case:
         Section of docs/proofs with the attacks of the lower bound.
     attack_certified : bool
         Whether the verifier knows the attacks of the lower bound.
+    reductions : tuple of Theorem
+        Theorems by which the releases in question amount to those of `theorem`.
     """
 
     event: Event
@@ -196,6 +198,16 @@ class Case:
     certified: tuple[Certified, ...] = ()
     attack_section: str = "5"
     attack_certified: bool = True
+    reductions: tuple[Theorem, ...] = ()
+
+    def cited(self, theorem: str) -> tuple[str, ...]:
+        """Return a theorem about the releases to which those in question amount, behind those by
+        which they do."""
+        return *(each.text for each in self.reductions), theorem
+
+    def citing(self, theorem: str) -> str:
+        """Cite a theorem and those before it in one line."""
+        return "; ".join(self.cited(theorem))
 
     def upper_alone(self) -> Case:
         """Return the case of releases that stand for others, which tell at most as much of a
@@ -238,10 +250,12 @@ Scheme = Callable[["Release", Relation], Case]
 
 
 class Covered(NamedTuple):
-    """A scheme, and the relation for which papers state its theorem (None: that of the sampler)."""
+    """A scheme, the relation for which papers state its theorem (None: that of the sampler), and
+    relations under which its theorem holds for several releases of a sample."""
 
     scheme: Scheme
     relation: Relation | None
+    reused: frozenset[Relation] = frozenset()
 
 
 COVERED: dict[type | str, Covered] = {}
@@ -249,7 +263,9 @@ COVERED: dict[type | str, Covered] = {}
 which a chain comes down."""
 
 
-def covers(key: type | str, relation: Relation | None = None) -> Callable[[Scheme], Scheme]:
+def covers(
+    key: type | str, relation: Relation | None = None, *, reused: Iterable[Relation] = ()
+) -> Callable[[Scheme], Scheme]:
     """Register a scheme.
 
     Parameters
@@ -260,10 +276,13 @@ def covers(key: type | str, relation: Relation | None = None) -> Callable[[Schem
         the kind of the only stage of a chain in normal form, such as "wor".
     relation : Relation, optional
         For which papers state its theorem; by default the sampler's own.
+    reused : iterable of Relation
+        Under which its proof uses distances of Gaussian outputs alone, so that Theorem 80 carries
+        it over to several releases of a sample; else these are bounded with the samples revealed.
     """
 
     def registered(scheme: Scheme) -> Scheme:
-        COVERED[key] = Covered(scheme, relation)
+        COVERED[key] = Covered(scheme, relation, frozenset(reused))
         return scheme
 
     return registered

@@ -32,7 +32,7 @@ _PLACES = (
 its place."""
 
 
-@covers(Deterministic)
+@covers(Deterministic, reused=Relation)
 def deterministic(release: Release, relation: Relation) -> Case:
     """Return the case of batches in the records' own order: a record is in one public step of every
     epoch."""
@@ -56,7 +56,7 @@ def deterministic(release: Release, relation: Relation) -> Case:
     return _once_an_epoch(release, relation, 1.0, plan, n or ANY_N, has_places, most)
 
 
-@covers(CyclicPoisson)
+@covers(CyclicPoisson, reused=Relation)
 def cyclic_poisson(release: Release, relation: Relation) -> Case:
     """Return the case of public groups in turn: a record is in its group's step of every epoch with
     one chance."""

@@ -24,7 +24,7 @@ _MOVED = {
 }
 
 
-@covers("poisson", relation=Relation.ADD_REMOVE)
+@covers("poisson", relation=Relation.ADD_REMOVE, reused=Relation)
 def poisson(release: Release, relation: Relation) -> Case:
     """Return the case of independent Poisson samples."""
     return poisson_case(release, relation, release.chain().stages[0].rate)

@@ -51,7 +51,7 @@ from dpsub.sampling.base import Chain
 _PUT_TO_0 = Neighbours(1.0, 0.0, -1.0)
 
 
-@covers("wor", relation=Relation.SUBSTITUTE)
+@covers("wor", relation=Relation.SUBSTITUTE, reused=Relation)
 def without_replacement(release: Release, relation: Relation) -> Case:
     """Return the case of independent samples without replacement."""
     chain = release.chain()

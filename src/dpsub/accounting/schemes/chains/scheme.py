@@ -60,7 +60,7 @@ _PUT_TO_0, _PUT_TO_0_AMONG_ZEROS = Neighbours(1.0, 0.0, -1.0), Neighbours(1.0, 0
 _TRIMMED = 1e-15  # counts that are left out of the densities of an attack
 
 
-@covers(StagedSampler, relation=Relation.SUBSTITUTE)
+@covers(StagedSampler, relation=Relation.SUBSTITUTE, reused=Relation)
 def chains(release: Release, relation: Relation) -> Case:
     """Return the case of independent samples by a chain of stages in which a record can occur
     several times."""

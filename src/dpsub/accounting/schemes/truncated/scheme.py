@@ -46,7 +46,7 @@ _PLAN = (
 _SELDOM = 0.01
 
 
-@covers(TruncatedPoisson)
+@covers(TruncatedPoisson, reused=Relation)
 def truncated_poisson(release: Release, relation: Relation) -> Case:
     """Return the case of independent Poisson samples; those above max_batch are truncated: Theorem
     18."""
