@@ -234,7 +234,7 @@ def epoch_masses(step: int | None, vectors: np.ndarray, others: np.ndarray) -> n
     return total.ravel()
 
 
-@pytest.mark.parametrize("relation", ["add_remove", "zero_out"])
+@pytest.mark.parametrize("relation", ["add_remove", "zero_out", "substitute"])
 def test_two_releases_of_each_step_of_an_allocation(relation: str) -> None:
     rng, found = np.random.default_rng(86), []
     for trial in range(25):
@@ -242,6 +242,9 @@ def test_two_releases_of_each_step_of_an_allocation(relation: str) -> None:
         others = np.zeros((4, 2)) if trial == 0 else rng.choice([-1.0, 0.0, 1.0], (4, 2))
         p = sum(epoch_masses(step, vectors, others) for step in (0, 1)) / 2
         q = epoch_masses(None, vectors, others)
+        if relation == "substitute":
+            opposite = -vectors if trial == 0 else rng.choice([-1.0, 0.0, 1.0], (4, 2))
+            q = sum(epoch_masses(step, opposite, others) for step in (0, 1)) / 2
         found += [divergences(p, q), divergences(q, p)]
     worst = np.max(found, axis=0)
     answer = dpsub.account(

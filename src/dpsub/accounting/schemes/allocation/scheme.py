@@ -41,7 +41,7 @@ _REVEALED_BLOCKS, _LARGER_BLOCKS = Theorem("27", "4.6"), Theorem("72", "4.6")
 _BY_NO_RECORD, _OPPOSITE = Theorem("substitution", "4.6"), Theorem("79", "4.6")
 
 
-@covers(RandomAllocation, reused=(Relation.ADD_REMOVE, Relation.ZERO_OUT))
+@covers(RandomAllocation, reused=Relation)
 def random_allocation(release: Release, relation: Relation) -> Case:
     """Return the case of one epoch of random allocation."""
     needs_fixed_denominator(release, relation)

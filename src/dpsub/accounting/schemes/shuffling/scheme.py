@@ -61,7 +61,7 @@ ratio of the same data sets tells more, and its sums are exact enough."""
 _WEIGHT = 1 / 8  # of a step whose likelihood ratio is 1, times the number of steps: any is valid
 
 
-@covers(Shuffle)
+@covers(Shuffle, reused=(Relation.ADD_REMOVE,))
 def shuffling(release: Release, relation: Relation) -> Case:
     """Return the case of one epoch of ceil(n / m) batches of m records, where the last one may be
     smaller; or of floor(n / m), where it is dropped."""
