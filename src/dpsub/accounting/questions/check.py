@@ -94,8 +94,9 @@ def check(
     claimed_epsilon, claimed_delta : float
         One of them: epsilon in nats, >= 0, with `delta`, or a delta in [0, 1] with `epsilon`. If
         there is neither, `epsilon` is claimed at `delta`.
-    n, noise_multiplier, sigma, steps, epochs, delta, epsilon, adjacency, mechanism, denominator,
-    group
+    n, noise_multiplier, sigma, steps, epochs, delta, epsilon
+        As in `account`.
+    adjacency, mechanism, denominator, group
         As in `account`.
     width : float, optional
         How far apart the bounds may be, as in `account`; by default they are refined only as far as

@@ -68,7 +68,8 @@ def sum_of_steps(steps: int, moved: int, s: float, y: float) -> PairEvent:
 class GroupSum(SumAttack):
     """Lower bound of an epoch by a sum of functions of its steps: of the logarithm of the
     likelihood ratio of one step, if the numbers i of records in the steps were independent, with
-    weights in proportion to `tilt`^i times their own. Any tilt is valid; 0 <= y < x, or y = -x."""
+    weights in proportion to the i-th power of `tilt` times their own. Any tilt is valid; 0 <= y <
+    x, or y = -x."""
 
     held: Occupancy
     deviation: float
