@@ -2,8 +2,8 @@
 zero records, which is the worst case (docs/proofs/allocation.md, Theorem 79).
 
 H_a is the mean of the positive part of (Z_1 + ... + Z_t) / t, Z_j independent with the law of
-E(f) - a E(-f), E(u) = exp(u x - u^2/2), x ~ N(0, 1), f = 1 / s. As in `one_step` sums are formed pair by
-pair, doubling their number of terms, and brought back to few points:
+E(f) - a E(-f), E(u) = exp(u x - u^2/2), x ~ N(0, 1), f = 1 / s. As in `one_step` sums are formed
+pair by pair, doubling their number of terms, and brought back to few points:
 
 - from above (`upper_mean`) the mass of each cell of values is moved to its ends, keeping its mean;
 - from below (`attained`) the cells are all that an attack sees of the outputs.
