@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dpsub.noise.banded import BandedStrategy
     from dpsub.sampling.base import PoissonStage, WithoutReplacement, WithReplacement
     from dpsub.sampling.chains import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Wor, Wr
+    from dpsub.sampling.persistent_shuffle import PersistentShuffle
     from dpsub.sampling.schedules import (
         CyclicPoisson,
         Deterministic,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         Shuffle,
         TruncatedPoisson,
     )
+    from dpsub.sampling.secret_cyclic_poisson import SecretCyclicPoisson
 
 __version__ = "0.2.0"
 
@@ -86,8 +88,10 @@ _HOMES = {
         "MustOW",
         "MustWO",
         "MustWW",
+        "PersistentShuffle",
         "Poisson",
         "RandomAllocation",
+        "SecretCyclicPoisson",
         "Shuffle",
         "TruncatedPoisson",
         "Wor",
@@ -115,11 +119,13 @@ __all__ = [
     "MustWW",
     "NumericalError",
     "OwnMechanism",
+    "PersistentShuffle",
     "PlanError",
     "Poisson",
     "PoissonStage",
     "RandomAllocation",
     "Release",
+    "SecretCyclicPoisson",
     "Shuffle",
     "TruncatedPoisson",
     "UnsupportedError",

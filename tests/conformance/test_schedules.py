@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ from dpsub.sampling import (
     CyclicPoisson,
     Deterministic,
     Frame,
+    PersistentShuffle,
     RandomAllocation,
     Schedule,
+    SecretCyclicPoisson,
     Shuffle,
     kind_of,
 )
@@ -28,6 +31,14 @@ every_example = pytest.mark.parametrize(
     ("schedule", "n"), EXAMPLES, ids=[f"{s}-{n}" for s, n in EXAMPLES]
 )
 N_EPOCHS = 4000
+
+SHARED: dict[type[Schedule], Callable[[Schedule, np.ndarray], np.ndarray]] = {
+    PersistentShuffle: lambda schedule, within: within,
+    # the same group, and another coin
+    SecretCyclicPoisson: lambda schedule, within: schedule.rate * within,
+}
+"""Of epochs that follow one plan: the law of one record in steps a and b of two of them, from that
+of steps a and b of one."""
 
 Plan = tuple[int, ...]
 """Tuples for an epoch: the entry at step * n + record says whether the record is in the step."""
@@ -53,18 +64,28 @@ def tables(samples: Samples, n: int, steps: int) -> np.ndarray:
     return found.reshape(-1, steps * n)
 
 
+def drawn(schedule: Schedule, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw epochs, the first two of each run next to each other, shape (epochs, steps * n)."""
+    steps = schedule.steps_per_epoch(n)
+    runs = N_EPOCHS // 2 if schedule.one_plan else 1
+    blocks = [schedule.draw_block(Frame(n), N_EPOCHS // runs * steps, rng) for _ in range(runs)]
+    return np.concatenate([tables(block, n, steps) for block in blocks])
+
+
 def epoch_p(outcomes: np.ndarray, law: dict[Plan, float]) -> float:
     return budget.joint_p([tuple(row) for row in outcomes.tolist()], law)
 
 
 def pairs_p(schedule: Schedule, table: np.ndarray, law: dict[Plan, float], n: int) -> float:
     """Return the p-value of record 0 in steps a and b of two consecutive epochs, for all a and b:
-    the joint law of two steps, of one epoch by the enumerated law, of two by independence."""
+    the joint law of two steps, of one epoch by the enumerated law, of two by independence, or by
+    what they share."""
     plan, chance = np.array(list(law)), np.array(list(law.values()))
     steps = schedule.steps_per_epoch(n)
     theirs, ours = plan[:, ::n][:, :steps], table.reshape(-1, 2 * steps, n)[:, :, 0]
     once, within = chance @ theirs, (theirs * chance[:, None]).T @ theirs
-    expected = np.block([[within, np.outer(once, once)], [np.outer(once, once), within]])
+    across = SHARED[type(schedule)](schedule, within) if schedule.one_plan else np.outer(once, once)
+    expected = np.block([[within, across], [across, within]])
     return budget.p_value((ours.T @ ours).ravel(), expected.ravel(), len(ours))
 
 
@@ -72,10 +93,10 @@ def pairs_p(schedule: Schedule, table: np.ndarray, law: dict[Plan, float], n: in
 def test_an_epoch_has_its_law(schedule: Schedule, n: int) -> None:
     steps, law = schedule.steps_per_epoch(n), plans(schedule, n)
     assert sum(law.values()) == pytest.approx(1, abs=1e-12)
-    drawn = schedule.draw_block(Frame(n), N_EPOCHS * steps, budget.rng("schedules", (schedule, n)))
-    table = tables(drawn, n, steps)
+    table = drawn(schedule, n, budget.rng("schedules", (schedule, n)))
     level = budget.level("schedules", 2 * len(EXAMPLES))
-    assert epoch_p(table, law) > level
+    # of two epochs of one plan the first one alone is a draw
+    assert epoch_p(table[:: 1 + schedule.one_plan], law) > level
     assert pairs_p(schedule, table.reshape(-1, 2 * steps * n), law, n) > level
 
 
@@ -105,6 +126,8 @@ def test_a_block_of_steps_begins_and_ends_anywhere(schedule: Schedule, n: int) -
     )
     one, two = itertools.islice(schedule.epochs(n, np.random.default_rng(2)), 2)
     assert one.n_subsets == two.n_subsets == steps
+    if isinstance(schedule, PersistentShuffle):
+        assert one.indices.tolist() == two.indices.tolist()
 
 
 @pytest.mark.parametrize("name", SCHEDULES.names())
@@ -123,7 +146,14 @@ def test_a_schedule_is_a_frozen_value_that_names_its_options(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "steps"), [(RandomAllocation, 6), (Shuffle, 6), (Deterministic, 6), (CyclicPoisson, 3)]
+    ("kind", "steps"),
+    [
+        (RandomAllocation, 6),
+        (Shuffle, 6),
+        (Deterministic, 6),
+        (CyclicPoisson, 3),
+        (SecretCyclicPoisson, 3),
+    ],
 )
 def test_a_schedule_of_sizes_has_steps_of_m_records(kind: type[Schedule], steps: int) -> None:
     made = kind.of_sizes(12, m=2, cycle=3)
@@ -149,6 +179,7 @@ def test_few_steps_of_a_huge_epoch_are_cheap() -> None:
         (RandomAllocation(10**9), 1000),
         (RandomAllocation(10**9, 3), 1000),
         (Shuffle(5), 10**9),
+        (PersistentShuffle(5), 10**9),
         (Deterministic(5), 10**9),
         (CyclicPoisson(1e-7, 10), 10**9),
     ):
@@ -161,10 +192,7 @@ class TestPlantedFaults:
     level = budget.level("schedules", 2 * len(EXAMPLES))
 
     def drawn(self, schedule: Schedule, n: int, fault: str) -> np.ndarray:
-        block = schedule.draw_block(
-            Frame(n), N_EPOCHS * schedule.steps_per_epoch(n), budget.rng(fault)
-        )
-        return tables(block, n, schedule.steps_per_epoch(n))
+        return drawn(schedule, n, budget.rng(fault))
 
     def test_allocation_to_independent_steps(self) -> None:
         law = plans(RandomAllocation(3), 2)
@@ -185,6 +213,13 @@ class TestPlantedFaults:
         law = plans(Shuffle(2), 4)
         assert pairs_p(Shuffle(2), once.reshape(len(once) // 2, -1), law, 4) > self.level
         assert pairs_p(Shuffle(2), twice, law, 4) < self.level
+
+    def test_a_kept_order_that_is_drawn_again(self) -> None:
+        again = self.drawn(Shuffle(2), 4, "fault: again")
+        law = plans(Shuffle(2), 4)
+        kept = self.drawn(PersistentShuffle(2), 4, "fault: kept")
+        assert pairs_p(PersistentShuffle(2), kept.reshape(-1, 16), law, 4) > self.level
+        assert pairs_p(PersistentShuffle(2), again.reshape(-1, 16), law, 4) < self.level
 
     def test_groups_that_are_drawn_from_all_records(self) -> None:
         wrong = budget.rng("fault: groups").random((N_EPOCHS, 8)) < 0.15

@@ -71,6 +71,7 @@ OPTIONS: dict[str, list[Choice]] = {
     "shuffle": FLAG,
     "replacement": FLAG,
     "shuffle_buffer": plain(20),
+    "same_order": FLAG,
     "accumulation": plain(3, 4),
     "remainder": plain("step", "drop"),
     "ranks": plain(2),
@@ -228,8 +229,8 @@ def recommend(asked: Asked) -> Any:
 
 
 LOOP = (
-    "poisson shuffle replacement shuffle_buffer accumulation remainder ranks noise_per_rank "
-    "microbatch"
+    "poisson shuffle replacement shuffle_buffer same_order accumulation remainder ranks "
+    "noise_per_rank microbatch"
 )
 
 

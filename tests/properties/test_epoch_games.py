@@ -95,6 +95,33 @@ def cyclic(rate: float, cycle: int, present: Sequence[int], records: int) -> Ite
         )
 
 
+def kept_order(m: int, present: Sequence[int], records: int, used: int) -> Iterator[Plan]:
+    """Yield plans of two epochs in one order, cut into two steps of m, or those of `used`."""
+    orders = list(itertools.permutations(present))
+    for order in orders:
+        steps = [order[:m], order[m:used]]
+        yield 1 / len(orders), _plan(4, records, steps + steps)
+
+
+def kept_groups(rate: float, present: Sequence[int], records: int) -> Iterator[Plan]:
+    """Yield plans of two epochs: each record is in one of two groups, and drawn by two coins."""
+    # a group, and the epochs in which it is drawn
+    ways = list(itertools.product((0, 1), (0, 1), (0, 1)))
+    for chosen in itertools.product(ways, repeat=len(present)):
+        probability = math.prod(
+            (rate if one else 1 - rate) / 2**0.5 for _, *coins in chosen for one in coins
+        )
+        members = [
+            [
+                i
+                for i, (group, *coins) in zip(present, chosen, strict=True)
+                if group == step % 2 and coins[step // 2]
+            ]
+            for step in range(4)
+        ]
+        yield probability, _plan(4, records, members)
+
+
 def cut(rate: float, most: int, present: Sequence[int], records: int) -> Iterator[Plan]:
     """Yield plans of one step: each record with a probability; of more than `most` a uniform
     subset."""
@@ -244,6 +271,16 @@ def a_schedule(name: str, relation: str, rng: np.random.Generator) -> Drawn:
         place = n if more else int(rng.integers(n))
         plan, epochs = dpsub.CyclicPoisson(rate, cycle), 2 if cycle == 2 else 1
         return plan, n, lambda who, of: cyclic(rate, cycle, who, of), place, epochs
+    if name == "persistent_shuffle":
+        # one event of two epochs; a rest is dropped, or there is none
+        n, m = [(2, 1), (4, 2), (3, 2), (5, 2)][int(rng.integers(2 if more else 4))]
+        used = n if n == 3 else 2 * m
+        plan = dpsub.PersistentShuffle(m, drop_last=n != 3)
+        return plan, n, lambda who, of: kept_order(m, who, of, used), 0, 1
+    if name == "secret_cyclic_poisson":
+        rate, n = float(rng.uniform(0.1, 1.0)), int(rng.integers(1, 2 if more else 3))
+        plan = dpsub.SecretCyclicPoisson(rate, 2)
+        return plan, n, lambda who, of: kept_groups(rate, who, of), 0, 1
     rate, most, n = float(rng.uniform(0.1, 0.9)), int(rng.integers(1, 3)), int(rng.integers(2, 4))
     return (
         dpsub.TruncatedPoisson(rate, most),
@@ -254,7 +291,15 @@ def a_schedule(name: str, relation: str, rng: np.random.Generator) -> Drawn:
     )
 
 
-NAMES = ("random_allocation", "shuffle", "deterministic", "cyclic_poisson", "truncated_poisson")
+NAMES = (
+    "random_allocation",
+    "shuffle",
+    "persistent_shuffle",
+    "deterministic",
+    "cyclic_poisson",
+    "secret_cyclic_poisson",
+    "truncated_poisson",
+)
 CASES = [
     (name, relation)
     for name in NAMES

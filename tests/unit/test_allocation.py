@@ -340,7 +340,7 @@ def test_a_first_law_covers_what_masses_of_cells_may_be_off_by(
         return masses * (1 + error * (sign if mean else -sign)), masses * error * 1.001
 
     monkeypatch.setattr(one_step, "normal_masses", told)
-    law = one_step._single(1 / sigma, 0.5, 1e-9, True)
+    law = one_step.single_law(1 / sigma, 0.5, 1e-9, True)
     mass, rho = law.mass * (1 + law.mass_error), law.ratio_error
     for a in np.exp(np.linspace(-5, 5, 2001)):
         up, down = (

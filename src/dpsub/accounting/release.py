@@ -185,7 +185,7 @@ class Release:
         noise_multiplier = one_noise(noise_multiplier, sigma)
         if isinstance(sampler, Release):
             _check_described_once(sampler, n=n, noise_multiplier=noise_multiplier, **described)
-            return dataclasses.replace(sampler, steps=sampler.steps // sampler.times)
+            return dataclasses.replace(sampler, steps=sampler.steps // sampler.epochs)
         # named, so that neither can be given as well
         number = {"steps": None, "epochs": None}
         return cls.of(sampler, n, noise_multiplier=noise_multiplier, **number, **described)
@@ -261,9 +261,9 @@ class Release:
             )
 
     def _check_steps(self) -> None:
-        # of a schedule the events that are composed are epochs: their number is what is limited
+        # of a schedule the number of epochs is what is limited
         is_schedule = isinstance(self.sampler, Schedule)
-        epoch, each = self._steps_per_event, self.releases_per_sample
+        epoch, each = self._steps_per_epoch, self.releases_per_sample
         given = steps_of(self.sampler, self.n, self.steps, None, each)
         steps = checks.integer("steps", given, at_least=1, at_most=None)
         if not is_schedule and steps > MOST_STEPS:
@@ -282,7 +282,7 @@ class Release:
                 f"give epochs{self._without_last_batch(epoch)}"
             )
         if is_schedule:
-            checks.integer("epochs", self.times, at_most=MOST_STEPS)
+            checks.integer("epochs", self.epochs, at_most=MOST_STEPS)
 
     def _check_strategy(self) -> None:
         strategy = BandedStrategy.of(self.strategy)
@@ -305,7 +305,7 @@ class Release:
         return ", or drop_last if the last, smaller batch is left out"
 
     @property
-    def _steps_per_event(self) -> int:
+    def _steps_per_epoch(self) -> int:
         samples = 1
         if isinstance(self.sampler, Schedule):
             samples = self.sampler.steps_per_epoch(self.n)
@@ -323,10 +323,16 @@ class Release:
         return usual == (1, None, None)
 
     @property
+    def epochs(self) -> int:
+        """Number of epochs of a schedule, or of steps of a sampler."""
+        return self.steps // self._steps_per_epoch
+
+    @property
     def times(self) -> int:
-        """Number of independent events that are composed: epochs of a schedule, samples of a
-        sampler."""
-        return self.steps // self._steps_per_event
+        """Number of independent events that are composed: epochs of a schedule, one for all of them
+        if they follow one plan, or steps of a sampler."""
+        follow_one = isinstance(self.sampler, Schedule) and self.sampler.one_plan
+        return 1 if follow_one else self.epochs
 
     def chain(self) -> Chain:
         """The sampler's stages on n records, in normal form; UnsupportedError where no bound covers

@@ -32,6 +32,7 @@ _LOOP = (
     "replacement",
     "drop_last",
     "shuffle_buffer",
+    "same_order",
     "accumulation",
     "remainder",
     "ranks",
@@ -74,6 +75,7 @@ def add_arguments(parser: Parser) -> None:
     for option, text in {
         "--poisson": "Poisson samples, as by Opacus' make_private",
         "--shuffle": "a fresh random order of all records in every epoch",
+        "--same-order": "with --shuffle: the order is drawn once and kept for all epochs",
         "--replacement": "each slot of a batch is drawn from all records",
         "--drop-last": "the last, smaller batch is left out; on several ranks by "
         "DistributedSampler, too",

@@ -48,6 +48,7 @@ from dpsub.sampling.designs import (
     Systematic,
 )
 from dpsub.sampling.frame import Frame
+from dpsub.sampling.persistent_shuffle import PersistentShuffle
 from dpsub.sampling.pps import PpsConditionalPoisson, PpsSystematic, PpsWithReplacement
 from dpsub.sampling.schedules import (
     CyclicPoisson,
@@ -57,6 +58,7 @@ from dpsub.sampling.schedules import (
     Shuffle,
     TruncatedPoisson,
 )
+from dpsub.sampling.secret_cyclic_poisson import SecretCyclicPoisson
 
 __all__ = [
     "FRAME_REGISTRY",
@@ -73,6 +75,7 @@ __all__ = [
     "MustOW",
     "MustWO",
     "MustWW",
+    "PersistentShuffle",
     "Poisson",
     "PpsCluster",
     "PpsConditionalPoisson",
@@ -83,6 +86,7 @@ __all__ = [
     "RoundedRate",
     "Sampler",
     "Schedule",
+    "SecretCyclicPoisson",
     "Shuffle",
     "Stratified",
     "StratifiedRate",

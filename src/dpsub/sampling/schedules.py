@@ -1,5 +1,5 @@
 """Schedules: plans of samples over the steps of an epoch, which may depend on each other; epochs
-are independent.
+are independent, or follow one plan.
 
 The order of the records is fixed and an added record comes last: if a plan depends on a record's
 position, the positions of the others do not change.
@@ -45,6 +45,8 @@ class Schedule(metaclass=OfSizes):
     """Sizes that `of_sizes` takes besides n, the size of a step last."""
     options: ClassVar[Mapping[str, str]]
     """Fields of the schedule, with their meanings."""
+    one_plan: ClassVar[bool] = False
+    """Whether something is drawn once for all epochs of a run, which then are one event."""
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
@@ -118,14 +120,14 @@ class Schedule(metaclass=OfSizes):
             yield self.draw_block(Frame(n), self.steps_per_epoch(n), rng)
 
     def draw_block(self, frame: Frame, n_subsets: int, rng: np.random.Generator) -> Samples:
-        """Draw `n_subsets` consecutive steps, from the beginning of an epoch on."""
+        """Draw `n_subsets` consecutive steps of one run, from the beginning of an epoch on."""
         self.steps_per_epoch(frame.n)  # the frame must fit
-        return _samples(
+        return samples_of(
             *self._drawn(frame.n, checks.integer("n_subsets", n_subsets, at_least=1), rng)
         )
 
 
-def _samples(indices: np.ndarray, sizes: np.ndarray) -> Samples:
+def samples_of(indices: np.ndarray, sizes: np.ndarray) -> Samples:
     """Subsets of these sizes, each without repeated records."""
     return Samples(
         indices, np.ones(len(indices), dtype=np.int32), np.concatenate(([0], np.cumsum(sizes)))
@@ -439,7 +441,7 @@ class TruncatedPoisson(Sampler):
         # a uniform subset of a uniform subset is one: the size alone tells that the batch was cut
         drawn = rng.binomial(frame.n, self.rate, checks.integer("n_subsets", n_subsets, at_least=1))
         kept = np.minimum(drawn, self.max_batch)
-        return _samples(distinct_rows(rng, frame.n, kept), kept)
+        return samples_of(distinct_rows(rng, frame.n, kept), kept)
 
     def multiplicity_law(self, n: int) -> MultiplicityLaw:
         """A record is kept with probability rate E min(1, max_batch / (1 + K)), K ~ Binomial(n - 1,

@@ -18,6 +18,7 @@ from dpsub.sampling import (
     RandomAllocation,
     Sampler,
     Schedule,
+    SecretCyclicPoisson,
     Shuffle,
     TruncatedPoisson,
     Wor,
@@ -28,7 +29,8 @@ CYCLE = 10
 """Groups of cyclic Poisson sampling."""
 FIXED_SIZE = ("wor", "wr", "must_ow", "must_ww", "three_stage")
 """Schemes that draw batches of one size, each afresh."""
-_AT_LEAST = {"must_ow": 2, "must_ww": 2, "three_stage": 4, "cyclic_poisson": CYCLE}
+_CYCLIC = ("cyclic_poisson", "secret_cyclic_poisson")
+_AT_LEAST = {"must_ow": 2, "must_ww": 2, "three_stage": 4, **dict.fromkeys(_CYCLIC, CYCLE)}
 """Least number of records that a scheme needs, in batches."""
 
 Plan = Sampler | Schedule
@@ -57,6 +59,10 @@ SCHEMES: dict[str, Callable[[int, int, int], Plan]] = {
     "deterministic": lambda n, m, epochs: Deterministic(m),
 }
 """Each scheme's sampler or schedule for n records, batches of (expected) size m, and epochs."""
+_OWN_SIZES: dict[str, Callable[[int, int, int], Plan]] = {
+    "secret_cyclic_poisson": lambda n, m, epochs: SecretCyclicPoisson(CYCLE * m / n, CYCLE),
+}
+"""The same of schedules that no scheme stands for and that have other sizes than m."""
 
 
 def scheme_names() -> tuple[str, ...]:
@@ -90,11 +96,12 @@ def scheme(name: str, n: int, m: int, epochs: int) -> tuple[Plan, int]:
     n, epochs = checks.integer("n", n, at_least=1), checks.integer("epochs", epochs, at_least=1)
     m = checks.integer("m", m, at_least=1, at_most=n, at_most_name="n")
     steps = steps_of(n, m, epochs)
-    if name not in SCHEMES:
+    make = SCHEMES.get(name, _OWN_SIZES.get(name))
+    if make is None:
         return _listed(name, n, m, steps, epochs), steps
     if odd := misfit(name, n, m, epochs):
         raise ArgumentError(f"{odd}, got n = {n}, m = {m}, epochs = {epochs}")
-    return SCHEMES[name](n, m, epochs), steps
+    return make(n, m, epochs), steps
 
 
 def fresh_steps(share: float, epochs: float) -> int:
@@ -115,6 +122,6 @@ def misfit(name: str, n: int, m: int, epochs: int) -> str:
     least = _AT_LEAST.get(name, 1)
     if n < least * m:
         return f"{name} needs n of at least {f'{least} ' if least > 1 else ''}m"
-    if name == "cyclic_poisson" and steps_of(n, m, epochs) % CYCLE:
+    if name in _CYCLIC and steps_of(n, m, epochs) % CYCLE:
         return f"{name} needs a number of steps that {CYCLE} divides"
     return ""

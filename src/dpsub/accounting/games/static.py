@@ -87,17 +87,21 @@ class EpochAttack(_PlayedDataSets):
 
     The record is in `k` of the first steps: for k = 1 in step j with chance `weights[j]`, and in
     none with what is left; else in any k of them, all choices alike. There it moves the sum by
-    `shifts`, one for each data set.
+    `shifts`, one for each data set. Several `epochs` that follow one plan are an epoch of the means
+    of their outputs.
     """
 
     shifts: tuple[float, float]
     weights: np.ndarray
     noise_multiplier: float
     k: int = 1
+    epochs: int = 1
 
     def losses(self, moved: np.ndarray) -> np.ndarray:
         """Return the log of the density of an epoch on data set 0 over that on data set 1; of
-        outputs less the sum of as many fillers, shape (epochs, steps)."""
+        outputs less the sum of as many fillers, shape (epochs, steps), or where several epochs
+        follow one plan (runs, steps of all)."""
+        moved = moved.reshape(len(moved), self.epochs, -1).mean(axis=1)
         moved = moved[:, : len(self.weights)]
         return self._log_mixture(moved, self.shifts[0]) - self._log_mixture(moved, self.shifts[1])
 
@@ -105,7 +109,7 @@ class EpochAttack(_PlayedDataSets):
         """log of the mean over the record's steps, over the density without it."""
         if shift == 0:
             return np.zeros(len(outputs))
-        terms = (shift * outputs - 0.5 * shift * shift) / self.noise_multiplier**2
+        terms = (shift * outputs - 0.5 * shift * shift) * (self.epochs / self.noise_multiplier**2)
         if self.k > 1:
             return self._log_mean_of_products(terms)
         missing = 1 - float(self.weights.sum())
@@ -129,3 +133,23 @@ class EpochAttack(_PlayedDataSets):
         steps = len(self.weights)
         log_choices = gammaln(steps + 1) - gammaln(self.k + 1) - gammaln(steps - self.k + 1)
         return log_sums[self.k] - log_choices
+
+
+@dataclass(frozen=True, eq=False)
+class TurnsAttack(EpochAttack):
+    """Noisy sums of epochs whose steps are the turns of groups, less the sum of the fillers: the
+    record is in one group, with equal chances, and in each of its turns with a probability."""
+
+    rate: float = 1.0
+
+    def losses(self, moved: np.ndarray) -> np.ndarray:
+        """As `EpochAttack.losses`, of outputs of shape (runs, steps of all epochs)."""
+        turns = moved.reshape(len(moved), self.epochs, -1)
+        return self._log_mean(turns, self.shifts[0]) - self._log_mean(turns, self.shifts[1])
+
+    def _log_mean(self, outputs: np.ndarray, shift: float) -> np.ndarray:
+        """log of the mean over the groups, over the density without the record."""
+        terms = (shift * outputs - 0.5 * shift * shift) / self.noise_multiplier**2
+        missed = np.log1p(-self.rate) if self.rate < 1 else -np.inf
+        of_groups = np.logaddexp(missed, np.log(self.rate) + terms).sum(axis=1)
+        return np.logaddexp.reduce(of_groups, axis=1) - np.log(outputs.shape[2])

@@ -258,21 +258,31 @@ class _Play:
 
     @property
     def epoch(self) -> int:
-        """Number of steps whose losses are one: those of an epoch of a schedule."""
+        """Number of steps whose losses are one: those of an epoch of a schedule, or of all that
+        follow one plan."""
         sampler, n = self.release.sampler, self.attack.n_records[0]
+        if self._follows_one_plan:
+            return self.release.steps
         return sampler.steps_per_epoch(n) if isinstance(sampler, Schedule) else 1
+
+    @property
+    def _follows_one_plan(self) -> bool:
+        sampler = self.release.sampler
+        return isinstance(sampler, Schedule) and sampler.one_plan
 
     @cached_property
     def size(self) -> float:
         """Expected number of indices of a sample, at least 1."""
         sampler, n = self.release.sampler, self.attack.n_records[0]
         if isinstance(sampler, Schedule):
-            return max(1.0, sampler.occurrences * n / self.epoch)
+            return max(1.0, sampler.occurrences * n / sampler.steps_per_epoch(n))
         return max(1.0, sampler.multiplicity_law(n).mean * n)
 
     def affordable_draws(self) -> int:
         work = _WORK_OF_EPOCHS if isinstance(self.release.sampler, Schedule) else _WORK
-        return int(min(max(work / (self.size * self.release.steps), _FEWEST), _MOST))
+        # where a plan is kept, each run is a block of its own
+        most = _MOST // 10 if self._follows_one_plan else _MOST
+        return int(min(max(work / (self.size * self.release.steps), _FEWEST), most))
 
     def check_work(self, draws: int) -> None:
         """Refuse an audit that needs too much memory, or hours."""
@@ -294,6 +304,8 @@ class _Play:
         total = np.zeros(draws)
         # whole epochs at a time, in blocks that memory holds: a block may begin within a run
         width = epoch * max(1, int(_INDICES_A_BLOCK / (self.size * epoch)))
+        if self._follows_one_plan:
+            width = epoch  # a block has one plan
         for start in range(0, draws * steps, width):
             stop = min(start + width, draws * steps)
             samples = self.release.sampler.draw_block(frame, stop - start, index_stream)

@@ -38,7 +38,7 @@ from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStep, HiddenSte
 from dpsub.accounting.schemes.shuffling.weights import Weights
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
-from dpsub.sampling.schedules import Shuffle, TruncatedPoisson
+from dpsub.sampling.schedules import Schedule, Shuffle, TruncatedPoisson
 
 if TYPE_CHECKING:
     from dpsub.accounting.questions.account import Account
@@ -65,6 +65,7 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
     releases = [as_plain(release) for release in proof.releases]
     _check_revealed(proof)
     _check_groups(proof)
+    _check_one_plan(proof)
     _check_dropped(proof)
     given = {"delta": target.delta} if target.epsilon is None else {"epsilon": target.epsilon}
     lower, lower_claim = _lower(account, proof, target)
@@ -113,6 +114,17 @@ def _check_groups(proof: Proof) -> None:
         else:
             continue
         raise UnsupportedError(f"{_OF_GROUPS}, got {refused}; ask for group = 1")
+
+
+def _check_one_plan(proof: Proof) -> None:
+    """Refuse epochs that follow one secret plan, whose theorems the verifier does not know."""
+    for case, release in zip(proof.cases, proof.releases, strict=True):
+        if isinstance(release.sampler, Schedule) and release.sampler.one_plan:
+            raise UnsupportedError(
+                f"the verifier does not know Theorem {case.theorem.number}, about a secret plan "
+                f"that is kept, got {release.sampler.name}; ask for the same batches by a public "
+                "plan (deterministic, cyclic_poisson), whose upper end holds for it, too"
+            )
 
 
 def _check_dropped(proof: Proof) -> None:

@@ -18,7 +18,7 @@ from dpsub.accounting.questions.torch_loader import batches_of
 from dpsub.accounting.questions.words import near, plural
 from dpsub.accounting.release import Release, noise_of, one_noise
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.sampling import Deterministic, Poisson, Shuffle, Wr
+from dpsub.sampling import Deterministic, PersistentShuffle, Poisson, Shuffle, Wr
 
 _FIXED_SIZE = (
     "rate and divisor may depend on the number of records, so the guarantee is for data sets of "
@@ -28,6 +28,11 @@ _SET_EPOCH = (
     "DistributedSampler draws a fresh order only after set_epoch, which must be called before "
     "every epoch"
 )
+_ORDERS = {
+    False: "a fresh uniform order in every epoch",
+    True: "one uniform order for all epochs",
+}
+"""Notes on a random order, by whether it is kept."""
 _ONE_SIDED = (
     "the lower bound is trivial: the upper one is for an order of the records that leaks at "
     "least as much"
@@ -92,6 +97,7 @@ def from_loader(
     replacement: bool = False,
     drop_last: bool = False,
     shuffle_buffer: int | None = None,
+    same_order: bool = False,
     accumulation: int = 1,
     remainder: str | None = None,
     ranks: int = 1,
@@ -120,7 +126,7 @@ def from_loader(
         Poisson samples, as by Opacus' `DPDataLoader` and `make_private`; the rate is one over the
         length of the loader.
     shuffle : bool
-        A fresh random order of all records in every epoch; otherwise they keep their order.
+        A random order of all records; otherwise they keep their order.
     replacement : bool
         Each slot of a batch is drawn from all records (`RandomSampler(replacement=True)`).
     drop_last : bool
@@ -128,6 +134,10 @@ def from_loader(
     shuffle_buffer : int, optional
         Of `tf.data.Dataset.shuffle`: with fewer places than records the order is not uniform, and
         no amplification is claimed.
+    same_order : bool
+        Whether the random order of a shuffled loader is drawn once and kept for all epochs: with
+        the same seed before every epoch, by `DistributedSampler` without `set_epoch`, or by tf.data
+        with `reshuffle_each_iteration=False`.
     accumulation : int
         Batches whose gradients are summed for one step with one noise.
     remainder : {"step", "drop"}, optional
@@ -188,6 +198,8 @@ def from_loader(
             ranks=ranks > 1,
         )
         batches = batches_of(n, poisson=poisson)
+    if checks.boolean("same_order", same_order) and batches.order != "shuffle":
+        raise ArgumentError("same_order is for a shuffled loader; give shuffle as well")
     _check_sums(batches, parts, microbatch)
     given = noise_of("gaussian", one_noise(noise_multiplier, sigma))
     noise = checks.real("noise_multiplier", given, above=0)
@@ -204,7 +216,8 @@ def from_loader(
         run = _with_replacement(taken, noise, _Length.of(epochs, samples, taken.count, uses))
     else:
         length = _Length.of(epochs, samples, taken.count, uses)
-        run = _in_an_order(batches, taken, noise, length, is_windowed)
+        shuffled = PersistentShuffle if same_order else Shuffle
+        run = _in_an_order(batches, taken, noise, length, is_windowed, shuffled)
     if records_per_user is not None:
         run = _of_users(run, records_per_user)
     return run if uses == 1 else _used(run, uses, is_cut=(steps or 0) % uses > 0)
@@ -257,9 +270,14 @@ def _poisson(batches: LoaderBatches, noise: float, length: _Length) -> LoaderRun
 
 
 def _in_an_order(
-    batches: LoaderBatches, taken: Steps, noise: float, length: _Length, is_windowed: bool
+    batches: LoaderBatches,
+    taken: Steps,
+    noise: float,
+    length: _Length,
+    is_windowed: bool,
+    shuffled: type[Shuffle],
 ) -> LoaderRun:
-    """Batches cut from an order of the records, drawn afresh for every epoch or not."""
+    """Batches cut from an order of the records, which is random or not."""
     notes = [f"each epoch leaves out {taken.left_out} records"] if taken.left_out else []
     is_shuffled = batches.order == "shuffle" and not is_windowed
     # Theorems are about a last step that is smaller, or about records that are left out. An epoch
@@ -268,9 +286,9 @@ def _in_an_order(
     cuts = taken.left_out > 0 and not taken.has_both
     schedule: Shuffle | Deterministic
     if is_shuffled and not taken.has_both:
-        schedule = Shuffle(taken.size, cuts)
-        notes.append("a fresh uniform order in every epoch")
-        if batches.ranks > 1:
+        schedule = shuffled(taken.size, cuts)
+        notes.append(_ORDERS[shuffled.one_plan])
+        if batches.ranks > 1 and not shuffled.one_plan:
             notes.append(_SET_EPOCH)
     else:
         schedule = Deterministic(taken.size, cuts)

@@ -152,8 +152,8 @@ def _by_steps(release: Release, account: Account, given: float) -> tuple[np.ndar
             "a picture over steps needs a strategy whose columns have one norm, as fewer steps "
             f"have other columns, got norms of {release.strategy.columns}; give one norm"
         )
-    epoch = release.steps // release.times
-    times = np.unique(np.geomspace(1, release.times, _POINTS).round().astype(int))
+    epoch = release.steps // release.epochs
+    times = np.unique(np.geomspace(1, release.epochs, _POINTS).round().astype(int))
     fewer = [replace(release, steps=count * epoch) for count in times[:-1].tolist()]
     return times * epoch, [*(_again([one], account, given) for one in fewer), account]
 

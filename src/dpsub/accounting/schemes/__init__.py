@@ -25,6 +25,7 @@ from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import chains as chains_of_stages
 from dpsub.sampling.base import StagedSampler, redefined
+from dpsub.sampling.persistent_shuffle import PersistentShuffle
 from dpsub.sampling.schedules import (
     CyclicPoisson,
     Deterministic,
@@ -33,6 +34,7 @@ from dpsub.sampling.schedules import (
     Shuffle,
     TruncatedPoisson,
 )
+from dpsub.sampling.secret_cyclic_poisson import SecretCyclicPoisson
 
 DEFAULTS = (Relation.ADD_REMOVE, Relation.ZERO_OUT, Relation.SUBSTITUTE)
 """Relations of an answer that names none, in their order: first the one of most accountants."""
@@ -41,7 +43,9 @@ _MODULES: dict[type | str, str] = {
     "wor": "without_replacement",
     CyclicPoisson: "deterministic",
     Deterministic: "deterministic",
+    PersistentShuffle: "shuffling.one_order",
     RandomAllocation: "allocation.scheme",
+    SecretCyclicPoisson: "secret_groups",
     Shuffle: "shuffling.scheme",
     TruncatedPoisson: "truncated.scheme",
 }

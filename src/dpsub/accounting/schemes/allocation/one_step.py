@@ -38,22 +38,23 @@ from dpsub.accounting.engine.pld import (
 )
 from dpsub.accounting.engine.privacy_events import AttackEvent, Event, order_grid
 from dpsub.accounting.schemes.allocation.occupancy import Occupancy
-from dpsub.errors import UnsupportedError
+from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
 
 _EPS = float(np.finfo(float).eps)
 # smaller masses have lost their digits
 _KEPT = 1e-290
 _UNDERFLOW = 1e-300
+_LARGEST = 1e290  # beyond it products of ratios and masses overflow
 _SMALLEST = float(np.finfo(float).tiny)
 # standard deviations: masses further out are no doubles
 _DEEPEST = 37.0
 # width of the widest cells of ratios, in standard deviations
-_COARSEST = 1 / 6
+COARSEST = 1 / 6
 # cells of the law over steps of the grid of losses
-_FINE = 0.7
+FINE = 0.7
 # of points that are summed for one law: a second or so
-_MOST_PAIRS = 4e7
+MOST_PAIRS = 4e7
 # of a table of pairs that are summed together
 _ROWS = 8
 # of a table of pairs of one law with itself, each pair is counted once, twice off the diagonal
@@ -93,14 +94,14 @@ def mean_laws(
 ) -> tuple[tuple[MeanLaw, tuple[int, int] | None], ...]:
     """Return the laws on the way to that of t ratios, each with the places of the two that it is
     made from; the first is that of a single ratio."""
-    single = _single(deviation, fineness, tail, upper)
+    single = single_law(deviation, fineness, tail, upper)
     laws: list[tuple[MeanLaw, tuple[int, int] | None]] = [(single, None)]
     # nothing is begun that is not finished: laws on the way have about as many points
     joins = t.bit_length() + t.bit_count() - 2
     work.ensure(work.TERM * joins * single.mass.size**2, "a mean of so many")
 
     def join(first: int, second: int) -> None:
-        law = _joined(laws[first][0], laws[second][0], deviation, fineness, tail)
+        law = joined(laws[first][0], laws[second][0], deviation, fineness, tail)
         laws.append((law, (first, second)))
 
     # as t is read from its binary digits: each doubles the number of terms, and may add one
@@ -111,7 +112,7 @@ def mean_laws(
     return tuple(laws)
 
 
-def _single(deviation: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
+def single_law(deviation: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
     """Return the law of one ratio, exp(sigma z - sigma^2 / 2), sigma = 1 / `deviation`."""
     sigma = 1 / deviation
     reach = min(-float(ndtri(max(tail / 8, _SMALLEST))), _DEEPEST)
@@ -173,13 +174,20 @@ def _variance(deviation: float) -> float:
     return math.expm1(min(deviation**-2, 600.0))
 
 
-def _joined(a: MeanLaw, b: MeanLaw, deviation: float, fineness: float, tail: float) -> MeanLaw:
-    """Return the law of the mean of the terms of both."""
-    terms = a.terms + b.terms
-    share = a.terms / terms
-    left, right = share * a.ratio, (1 - share) * b.ratio
-    lowest = max(float(left[1 if a.upper else 0] + right[0]), _SMALLEST)
-    highest = float(left[-1] + right[-1])
+def joined(
+    a: MeanLaw, b: MeanLaw, deviation: float, fineness: float, tail: float, product: bool = False
+) -> MeanLaw:
+    """Return the law of the mean of the terms of both; or, of two terms, of their `product`, which
+    is one. `deviation` tells how far ratios of one term are spread."""
+    terms = 1 if product else a.terms + b.terms
+    share = 1.0 if product else a.terms / terms
+    left, right = share * a.ratio, b.ratio if product else (1 - share) * b.ratio
+    combined = np.multiply if product else np.add
+    first = 1 if a.upper else 0
+    lowest = max(float(combined(left[first], right[first if product else 0])), _SMALLEST)
+    highest = float(combined(left[-1], right[-1]))
+    if not highest < _LARGEST:
+        raise NumericalError(f"a likelihood ratio of {highest:.3g} is too large for its sums")
     log_edges = _log_places(math.log(lowest), math.log(highest), terms, deviation, fineness)
     edges = np.exp(log_edges)
     floor = np.append(0.0, edges)
@@ -189,7 +197,7 @@ def _joined(a: MeanLaw, b: MeanLaw, deviation: float, fineness: float, tail: flo
         work.spend(work.TERM * 2 * _ROWS * right.size)
         rows = slice(start, start + _ROWS)
         columns = slice(start if twice else 0, None)
-        means = np.add.outer(left[rows], right[columns])
+        means = combined.outer(left[rows], right[columns])
         weights = np.multiply.outer(a.mass[rows], b.mass[columns])
         if twice:
             # of a law with itself, pairs (i, j) and (j, i) are one
@@ -207,11 +215,14 @@ def _joined(a: MeanLaw, b: MeanLaw, deviation: float, fineness: float, tail: flo
     rounding = _EPS * (_ROWS * longest + longest / _ROWS + 8)
     # products that underflow, at most so many, may be missing
     missing = left.size * right.size * _SMALLEST * (float(edges[-1]) + 1e10)
-    lost = share * a.lost + (1 - share) * b.lost + missing
-    # errors of masses add up, as masses are multiplied; that of ratios is the larger one, plus what
-    # forming their means rounds
+    lost = share * a.lost + (b.lost if product else (1 - share) * b.lost) + missing
+    # errors of masses add up, as masses are multiplied; that of a mean of ratios is the larger one,
+    # that of a product both, plus what forming them rounds
     mass_error = a.mass_error + b.mass_error + rounding
-    ratio_error = max(a.ratio_error, b.ratio_error) + (8 * _EPS if a.upper else 2 * rounding)
+    ratio_error = max(a.ratio_error, b.ratio_error)
+    if product:
+        ratio_error = a.ratio_error + b.ratio_error + a.ratio_error * b.ratio_error
+    ratio_error += 8 * _EPS if a.upper else 2 * rounding
     law = _collected(terms, edges, mass, excess, a.upper, lost, mass_error, ratio_error, rounding)
     return _trimmed(law, tail)
 
@@ -341,7 +352,7 @@ class AllocationEvent(Event):
         return mean_laws(self.t, self.deviation, self._fineness(step), tail, upper)
 
     def _fineness(self, step: float) -> float:
-        wanted = min(_COARSEST, _FINE * step / self.spread())
+        wanted = min(COARSEST, FINE * step / self.spread())
         return max(_finest(self.t, self.deviation), wanted)
 
     @property
@@ -363,14 +374,14 @@ class AllocationEvent(Event):
 def _finest(t: int, deviation: float) -> float:
     """Cells so fine that sums take a second or so."""
     joins = t.bit_length() + t.bit_count()
-    points = _single(deviation, _COARSEST, 1e-18, False).mass.size
-    return _COARSEST * points * math.sqrt(joins / _MOST_PAIRS)
+    points = single_law(deviation, COARSEST, 1e-18, False).mass.size
+    return COARSEST * points * math.sqrt(joins / MOST_PAIRS)
 
 
 @work.remembered(64)
 def _spread(t: int, deviation: float) -> float:
     """Standard deviation of the loss under P."""
-    law = mean_law(t, deviation, _COARSEST, 1e-12, False)
+    law = mean_law(t, deviation, COARSEST, 1e-12, False)
     weights = law.mass * law.ratio
     weights /= weights.sum()
     loss = np.log(law.ratio)
@@ -727,14 +738,12 @@ def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profi
     return RememberedProfile(profile)
 
 
-def by_reference(
-    first: AllocationEvent | SelectionEvent, second: AllocationEvent | SelectionEvent
-) -> Profile:
+def by_reference(first: Event, second: Event) -> Profile:
     """Return upper bounds of H_a(P || P'), a >= 1, by way of a common reference Q: the smallest of
     H_u(P || Q) + u H_(a/u)(Q || P'), u between 1 and a. `first` bounds P and Q, `second` P' and
     Q."""
 
-    def composed(event: AllocationEvent | SelectionEvent, swapped: bool) -> ComposedLoss:
+    def composed(event: Event, swapped: bool) -> ComposedLoss:
         laws = event.uppers(*reference_grid(event), swapped)
         return ComposedLoss([pld for pld, _ in laws], [times for _, times in laws])
 
@@ -755,7 +764,7 @@ def by_reference(
     return profile
 
 
-def reference_grid(event: AllocationEvent | SelectionEvent) -> tuple[float, float]:
+def reference_grid(event: Event) -> tuple[float, float]:
     """Return step and tail of the laws from which a bound by way of a reference is computed."""
     return event.spread() / 24, _PROFILE_TAIL
 

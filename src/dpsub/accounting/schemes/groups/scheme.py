@@ -584,7 +584,7 @@ def _of_one(release: Release, more: int) -> Release:
     """Return one event of the release for one record, on as many more records."""
     n = None if release.n is None else release.n + more
     steps = None
-    if not isinstance(release.sampler, Schedule):
+    if not isinstance(release.sampler, Schedule) or release.sampler.one_plan:
         steps = release.steps
     return Release.of(
         release.sampler,

@@ -51,7 +51,8 @@ from dpsub.sampling.schedules import Shuffle
 _REVEALED, _HIDDEN, _UNSEEN = (Theorem(number, "4.3") for number in ("19", "76", "78"))
 _IN_CERTIFICATES = Theorem("61", "4.3")
 """The name of both theorems about a hidden step in certificates."""
-_PLAN = "the order of the records is drawn uniformly, again in every epoch, and kept secret"
+PLAN = "the order of the records is drawn uniformly, again in every epoch, and kept secret"
+"""The condition on how the order is drawn."""
 _LEAST_OF_ALL_STEPS = 0.5
 """Noise multiplier below which the largest step of an epoch tells as much of a record as all
 steps."""
@@ -65,6 +66,12 @@ _WEIGHT = 1 / 8  # of a step whose likelihood ratio is 1, times the number of st
 def shuffling(release: Release, relation: Relation) -> Case:
     """Return the case of one epoch of ceil(n / m) batches of m records, where the last one may be
     smaller; or of floor(n / m), where it is dropped."""
+    return epoch_case(release, relation)
+
+
+def epoch_case(release: Release, relation: Relation, *, drawn_again: bool = True) -> Case:
+    """Return the case of one epoch; where its order is not drawn again, of the steps of several
+    that stand for one epoch, and then what the first step tells of a place is not bounded."""
     if relation is Relation.ADD_REMOVE:
         # sizes of batches are public where data sets agree in n
         needs_fixed_denominator(release, relation)
@@ -104,7 +111,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
         events, choices = _attacks(steps, relation, s, in_steps)
         proved = f"the record's step of an epoch revealed: N({distance}, s^2) against N(0, s^2)"
         # in an epoch whose last step is smaller a record may have one step fewer to be in
-        hidden = _hidden_step(n // schedule.m, s, float(distance))
+        hidden = _hidden_step(n // schedule.m, s, float(distance)) if drawn_again else None
         if hidden is not None:
             theorem = _HIDDEN
             # the grid of a profile is coarser than that of a pair
@@ -132,7 +139,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
         proved=proved,
         attained=attained,
         sensitivity=f"the record is in one step of each epoch and moves its sum by up to {moved}",
-        conditions=conditions_of(release, relation, (_PLAN,)),
+        conditions=conditions_of(release, relation, (PLAN,)),
         choices=choices,
         shift=float(distance),
         static=lambda: _played(schedule, n, relation, s),
@@ -171,7 +178,7 @@ def _one_record_more(release: Release, schedule: Shuffle, n: int) -> Case:
         sensitivity="the record takes the place of another in one step of each epoch and moves its "
         "sum by up to 2 C",
         conditions=(
-            *conditions_of(release, Relation.ADD_REMOVE, (_PLAN,), depends_on_n=True),
+            *conditions_of(release, Relation.ADD_REMOVE, (PLAN,), depends_on_n=True),
             f"the number of steps of an epoch is fixed in advance, {steps}",
         ),
         choices=(AttackChoice(neighbours, "all steps"),),

@@ -1,0 +1,197 @@
+"""Secret groups that take turns: a record is in one of `groups`, in each of whose `turns` it is
+drawn by a coin (docs/proofs/allocation.md, Theorem 85).
+
+The likelihood ratio of all epochs is the mean over the groups of independent products W over their
+turns of 1 - q + q X, X the log-normal ratio of one step. As in `one_step` the law of X is replaced
+by one on few points, products and then means are formed pair by pair, doubling their number, and
+brought back to few points: their masses are moved to the ends of cells for the upper end, and to
+their means for the lower one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.fourier import ComposedLoss
+from dpsub.accounting.engine.pairs import GaussianPair, WorPair
+from dpsub.accounting.engine.pld import PrivacyLossDistribution, Profile, RememberedProfile
+from dpsub.accounting.engine.privacy_events import AttackEvent, DominatedEvent, Event, PairEvent
+from dpsub.accounting.schemes.allocation.one_step import (
+    COARSEST,
+    FINE,
+    MOST_PAIRS,
+    MeanLaw,
+    by_reference,
+    joined,
+    lower_pld,
+    reference_grid,
+    single_law,
+    upper_pld,
+)
+
+_EPS = float(np.finfo(float).eps)
+_LARGEST = 600.0  # log of a likelihood ratio, far beyond which exponentials overflow
+_REACH = 20.0  # deviations of the loss that are looked at, at most, about
+
+
+@dataclass(frozen=True)
+class TurnsEvent(Event):
+    """All epochs: the mean over the groups of the product of its `turns` mixtures (1 - q) N(0, s^2)
+    + q N(1, s^2), against N(0, s^2) throughout, both directions; s = `deviation`, q = `rate`."""
+
+    groups: int
+    rate: float
+    turns: int
+    deviation: float
+
+    @property
+    def applies(self) -> bool:
+        """Whether likelihood ratios are doubles, also of a record that is drawn in all turns."""
+        mu = math.sqrt(self.turns) / self.deviation
+        return mu**2 / 2 + _REACH * mu <= _LARGEST
+
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        return upper_pld(self._law(step, tail, True), step, swapped)
+
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        return lower_pld(self._law(step, tail, False), step, swapped)
+
+    def _law(self, step: float, tail: float, upper: bool) -> MeanLaw:
+        wanted = min(COARSEST, FINE * step / self.spread())
+        return ratio_law(self, max(_finest(self), wanted), tail, upper)
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    @property
+    def exact(self) -> bool:
+        return True
+
+    def spread(self) -> float:
+        return _spread(self)
+
+
+@dataclass(frozen=True)
+class RevealedTurns(AttackEvent):
+    """All epochs of a record whose group is known: its turns, of which one pair each is composed.
+
+    The group tells more than the outputs do: no attack on it is one on them."""
+
+    pair: GaussianPair
+    turns: int
+
+    def uppers(
+        self, step: float, tail: float, swapped: bool
+    ) -> list[tuple[PrivacyLossDistribution, int]]:
+        return [(PairEvent(self.pair).upper(step, tail, swapped), self.turns)]
+
+    def lower(self, step: float, tail: float, swapped: bool) -> None:
+        return None
+
+    @property
+    def symmetric(self) -> bool:
+        return self.pair.mirrored
+
+    @property
+    def attacked(self) -> bool:
+        return False
+
+    def spread(self) -> float:
+        return PairEvent(self.pair).spread() * math.sqrt(self.turns)
+
+
+def replaced_turns(event: TurnsEvent) -> DominatedEvent:
+    """Return the event of a replaced record from above: by way of no record, or with its group
+    revealed, whichever is smaller at an order."""
+
+    # where it is asked for: a budget that does not suffice for it leaves first ends
+    @cache
+    def parts() -> tuple[Profile, ComposedLoss]:
+        revealed = RevealedTurns(WorPair(event.rate, event.deviation), event.turns)
+        laws, times = zip(*revealed.uppers(*reference_grid(event), False), strict=True)
+        return by_reference(event, event), ComposedLoss(list(laws), list(times))
+
+    def profile(log_order: np.ndarray) -> np.ndarray:
+        by_no_record, revealed = parts()
+        x = np.asarray(log_order, dtype=float)
+        of_turns = revealed.curve(np.ravel(x), 0.0).reshape(x.shape)
+        return np.minimum(np.minimum(by_no_record(x), of_turns), 1.0)
+
+    remembered = RememberedProfile(profile)
+    return DominatedEvent(lambda tail: (remembered, None), None)
+
+
+@work.remembered(16)
+def ratio_law(event: TurnsEvent, fineness: float, tail: float, upper: bool) -> MeanLaw:
+    """Return the law of the likelihood ratio under Q from above or below: cells are about
+    `fineness` deviations wide, and about `tail` is cut off at each end."""
+    single = _drawn(single_law(event.deviation, fineness, tail, upper), event.rate)
+
+    def multiplied(a: MeanLaw, b: MeanLaw, turns: int) -> MeanLaw:
+        return joined(a, b, _deviation(event, turns), fineness, tail, product=True)
+
+    def averaged(a: MeanLaw, b: MeanLaw, _: int) -> MeanLaw:
+        return joined(a, b, _deviation(event, event.turns), fineness, tail)
+
+    return _doubled(_doubled(single, event.turns, multiplied), event.groups, averaged)
+
+
+def _doubled(law: MeanLaw, times: int, join: Callable[[MeanLaw, MeanLaw, int], MeanLaw]) -> MeanLaw:
+    """Return the law of so many independent terms, as `times` is read from its binary digits."""
+    joins = times.bit_length() + times.bit_count() - 2
+    # nothing is begun that is not finished: laws on the way have about as many points
+    work.ensure(work.TERM * joins * law.mass.size**2, "so many turns of so many groups")
+    total, terms = law, 1
+    for bit in f"{times:b}"[1:]:
+        terms *= 2
+        total = join(total, total, terms)
+        if bit == "1":
+            terms += 1
+            total = join(total, law, terms)
+    return total
+
+
+def _drawn(law: MeanLaw, rate: float) -> MeanLaw:
+    """Return the law of 1 - q + q X."""
+    if rate == 1:
+        return law
+    # what a mean of X and 1 is off by is no more than X is, and its rounding
+    ratio, mass = 1 - rate + rate * law.ratio, law.mass
+    if law.upper:
+        # its first ratio is 0
+        ratio, mass = np.append(0.0, ratio), np.append(0.0, mass)
+    edges = 1 - rate + rate * law.edges
+    lost, error = rate * law.lost * (1 + 4 * _EPS), law.ratio_error + 8 * _EPS
+    return replace(law, ratio=ratio, mass=mass, edges=edges, lost=lost, ratio_error=error)
+
+
+def _deviation(event: TurnsEvent, turns: int) -> float:
+    """Return the deviation of the log-normal ratio that has the variance of the product of so many
+    turns."""
+    exponent = min(event.deviation**-2, _LARGEST)
+    return 1 / math.sqrt(turns * math.log1p(event.rate**2 * math.expm1(exponent)))
+
+
+@work.remembered(64)
+def _finest(event: TurnsEvent) -> float:
+    """Cells so fine that products and means take a second or so."""
+    joins = sum(number.bit_length() + number.bit_count() for number in (event.turns, event.groups))
+    points = ratio_law(event, COARSEST, 1e-18, False).mass.size
+    return COARSEST * points * math.sqrt(joins / MOST_PAIRS)
+
+
+@work.remembered(64)
+def _spread(event: TurnsEvent) -> float:
+    """Standard deviation of the loss under P."""
+    law = ratio_law(event, COARSEST, 1e-12, False)
+    weights = law.mass * law.ratio
+    weights /= weights.sum()
+    loss = np.log(law.ratio)
+    return math.sqrt(float(np.sum(weights * (loss - np.sum(weights * loss)) ** 2)))

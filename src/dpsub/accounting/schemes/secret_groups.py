@@ -1,0 +1,103 @@
+"""Cyclic Poisson sampling whose groups are random and secret: each record is in one of them, all
+alike, for all epochs (docs/proofs/allocation.md, Theorem 85)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpsub.accounting.engine.pairs import (
+    FillerPair,
+    GaussianPair,
+    MixturePair,
+    PoissonPair,
+    WorPair,
+)
+from dpsub.accounting.engine.privacy_events import EnclosedEvent, Event, PairEvent
+from dpsub.accounting.games.static import ANY_N, Neighbours, TurnsAttack
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.allocation.turns import RevealedTurns, TurnsEvent, replaced_turns
+from dpsub.accounting.schemes.case import (
+    OTHER,
+    AttackChoice,
+    Case,
+    Theorem,
+    covers,
+    needs_fixed_denominator,
+    needs_gaussian_noise,
+)
+from dpsub.accounting.schemes.conditions import conditions_of
+from dpsub.relations import Relation
+from dpsub.sampling.laws import MultiplicityLaw, log_binomial
+from dpsub.sampling.secret_cyclic_poisson import SecretCyclicPoisson
+
+_PLAN = (
+    "each record's group is drawn uniformly, independently of the other records, once for all "
+    "epochs, and kept secret; every step draws a new sample from its group, independent of the "
+    "others and secret"
+)
+
+
+@covers(SecretCyclicPoisson)
+def secret_groups(release: Release, relation: Relation) -> Case:
+    """Return the case of all epochs together."""
+    needs_fixed_denominator(release, relation)
+    needs_gaussian_noise(release)
+    schedule, turns, s = release.sampler, release.epochs, release.noise_multiplier
+    assert isinstance(schedule, SecretCyclicPoisson)
+    groups, rate = schedule.cycle, schedule.rate
+    is_replaced = relation is Relation.SUBSTITUTE
+    together = TurnsEvent(groups, rate, turns, s)
+    drawn = MultiplicityLaw(log_binomial(np.arange(turns + 1), turns, rate))
+    # the sum of all outputs, whose law is known at no cost
+    deviation = s * math.sqrt(turns * groups)
+    sums: GaussianPair = (MixturePair if is_replaced else FillerPair)(drawn, deviation)
+    attacks: tuple[Event, ...] = (PairEvent(sums),)
+    revealed = RevealedTurns((WorPair if is_replaced else PoissonPair)(rate, s), turns)
+    event = EnclosedEvent(revealed, attacks)
+    proved = f"the record's group revealed: {turns} Poisson steps, q = {rate:g}"
+    if together.applies:
+        attacks = (together, *attacks)
+        proved = (
+            "mean over the groups of the products over their turns of (1 - q) N(0, s^2) + "
+            "q N(1, s^2), against N(0, s^2), both directions"
+        )
+        event = EnclosedEvent(together, attacks, attained=True)
+        if is_replaced:
+            proved = "the record removed, then the other added; or its group revealed"
+            event = EnclosedEvent(replaced_turns(together), attacks, revealed)
+    replaced = " replaced by 0 or by -C" if is_replaced else ""
+    moved = "2 C" if is_replaced else "C"
+    return Case(
+        event=event,
+        theorem=Theorem("85", "4.6"),
+        proved=proved,
+        attained=f"a record +C among zero records{replaced}, using all steps",
+        sensitivity=f"the record is in the turns of one group and moves each sum by up to {moved}",
+        conditions=conditions_of(release, relation, (_PLAN,)),
+        choices=_choices(together.applies, relation),
+        shift=math.sqrt(turns) * (2.0 if is_replaced else 1.0),
+        static=lambda: _played(schedule, release, relation),
+        attack_section="4.6",
+        attack_certified=False,
+    )
+
+
+def _choices(applies: bool, relation: Relation) -> tuple[AttackChoice, ...]:
+    all_steps = AttackChoice(Neighbours(1.0, OTHER[relation] and 0.0, 0.0), "all steps")
+    by_sum = AttackChoice(Neighbours(1.0, OTHER[relation], 0.0), "sum of all steps")
+    return (all_steps, by_sum) if applies else (by_sum,)
+
+
+def _played(schedule: SecretCyclicPoisson, release: Release, relation: Relation) -> TurnsAttack:
+    n, other = release.n or ANY_N, OTHER[relation]
+    return TurnsAttack(
+        Neighbours(1.0, other, 0.0),
+        (n + (relation is Relation.ADD_REMOVE), n),
+        (1.0, other or 0.0),
+        np.full(schedule.cycle, schedule.rate / schedule.cycle),
+        release.noise_multiplier,
+        epochs=release.epochs,
+        rate=schedule.rate,
+    )
