@@ -9,7 +9,6 @@ import numpy as np
 
 from dpsub.accounting.engine.pairs import (
     FillerPair,
-    GaussianPair,
     MixturePair,
     PoissonPair,
     WorPair,
@@ -22,6 +21,7 @@ from dpsub.accounting.schemes.case import (
     OTHER,
     AttackChoice,
     Case,
+    GroupAttack,
     Theorem,
     covers,
     needs_fixed_denominator,
@@ -38,6 +38,8 @@ _PLAN = (
     "others and secret"
 )
 
+_MOST_DRAWS = 10**5  # whose law is formed
+
 
 @covers(SecretCyclicPoisson)
 def secret_groups(release: Release, relation: Relation) -> Case:
@@ -49,11 +51,7 @@ def secret_groups(release: Release, relation: Relation) -> Case:
     groups, rate = schedule.cycle, schedule.rate
     is_replaced = relation is Relation.SUBSTITUTE
     together = TurnsEvent(groups, rate, turns, s)
-    drawn = MultiplicityLaw(log_binomial(np.arange(turns + 1), turns, rate))
-    # the sum of all outputs, whose law is known at no cost
-    deviation = s * math.sqrt(turns * groups)
-    sums: GaussianPair = (MixturePair if is_replaced else FillerPair)(drawn, deviation)
-    attacks: tuple[Event, ...] = (PairEvent(sums),)
+    attacks: tuple[Event, ...] = (_sum_of_all(schedule, turns, s, is_replaced, 1),)
     revealed = RevealedTurns((WorPair if is_replaced else PoissonPair)(rate, s), turns)
     event = EnclosedEvent(revealed, attacks)
     proved = f"the record's group revealed: {turns} Poisson steps, q = {rate:g}"
@@ -79,9 +77,28 @@ def secret_groups(release: Release, relation: Relation) -> Case:
         choices=_choices(together.applies, relation),
         shift=math.sqrt(turns) * (2.0 if is_replaced else 1.0),
         static=lambda: _played(schedule, release, relation),
+        group_attack=lambda group: GroupAttack(
+            (_sum_of_all(schedule, turns, s, is_replaced, group),),
+            (AttackChoice(Neighbours(1.0, OTHER[relation], 0.0), "sum of all steps"),),
+            f"{group} records +C among zero records{replaced and ' replaced by -C'}, using the sum "
+            "of all steps",
+        ),
         attack_section="4.6",
         attack_certified=False,
     )
+
+
+def _sum_of_all(
+    schedule: SecretCyclicPoisson, turns: int, s: float, is_replaced: bool, records: int
+) -> Event:
+    """Return the attack that looks at the sum of all outputs (of the first ones, where they are
+    very many), whose law is that of the number of draws of so many records, whatever their groups
+    are."""
+    turns = min(turns, max(1, _MOST_DRAWS // records))
+    most = records * turns
+    drawn = MultiplicityLaw(log_binomial(np.arange(most + 1), most, schedule.rate))
+    deviation = s * math.sqrt(turns * schedule.cycle)
+    return PairEvent((MixturePair if is_replaced else FillerPair)(drawn, deviation))
 
 
 def _choices(applies: bool, relation: Relation) -> tuple[AttackChoice, ...]:
