@@ -80,7 +80,7 @@ class TurnsEvent(Event):
 
 @dataclass(frozen=True)
 class RevealedTurns(AttackEvent):
-    """All epochs of a record whose group is known: its turns, of which one pair each is composed.
+    """All epochs of a record whose group is known: the pair of each turn is composed.
 
     The group tells more than the outputs do: no attack on it is one on them."""
 
