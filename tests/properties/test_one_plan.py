@@ -89,7 +89,10 @@ def test_secret_groups_lie_between_both_ends_where_a_record_is_replaced(
     rate: float, s: float
 ) -> None:
     found = asked(dpsub.SecretCyclicPoisson(rate, 2), None, s, "substitute")
-    assert between(found, replaced((1.0, 1.0), (-1.0, -1.0), rate, s))
+    true = replaced((1.0, 1.0), (-1.0, -1.0), rate, s)
+    assert between(found, true)
+    # cells tell nearly all of the outputs
+    assert np.all(np.asarray(found.lower) >= 0.95 * np.array(true) - 1e-4)
 
 
 @pytest.mark.parametrize(("rate", "s"), CASES)

@@ -16,7 +16,12 @@ from dpsub.accounting.engine.pairs import (
 from dpsub.accounting.engine.privacy_events import EnclosedEvent, Event, PairEvent
 from dpsub.accounting.games.static import ANY_N, Neighbours, TurnsAttack
 from dpsub.accounting.release import Release
-from dpsub.accounting.schemes.allocation.turns import RevealedTurns, TurnsEvent, replaced_turns
+from dpsub.accounting.schemes.allocation.turns import (
+    OppositeTurns,
+    RevealedTurns,
+    TurnsEvent,
+    replaced_turns,
+)
 from dpsub.accounting.schemes.case import (
     OTHER,
     AttackChoice,
@@ -64,6 +69,8 @@ def secret_groups(release: Release, relation: Relation) -> Case:
         event = EnclosedEvent(together, attacks, attained=True)
         if is_replaced:
             proved = "the record removed, then the other added; or its group revealed"
+            opposite = OppositeTurns(together)
+            attacks = (*attacks, opposite) if opposite.applies else attacks
             event = EnclosedEvent(replaced_turns(together), attacks, revealed)
     replaced = " replaced by 0 or by -C" if is_replaced else ""
     moved = "2 C" if is_replaced else "C"
@@ -74,7 +81,7 @@ def secret_groups(release: Release, relation: Relation) -> Case:
         attained=f"a record +C among zero records{replaced}, using all steps",
         sensitivity=f"the record is in the turns of one group and moves each sum by up to {moved}",
         conditions=conditions_of(release, relation, (_PLAN,)),
-        choices=_choices(together.applies, relation),
+        choices=_choices(together.applies, relation)[: len(attacks)],
         shift=math.sqrt(turns) * (2.0 if is_replaced else 1.0),
         static=lambda: _played(schedule, release, relation),
         group_attack=lambda group: GroupAttack(
@@ -102,9 +109,15 @@ def _sum_of_all(
 
 
 def _choices(applies: bool, relation: Relation) -> tuple[AttackChoice, ...]:
-    all_steps = AttackChoice(Neighbours(1.0, OTHER[relation] and 0.0, 0.0), "all steps")
-    by_sum = AttackChoice(Neighbours(1.0, OTHER[relation], 0.0), "sum of all steps")
-    return (all_steps, by_sum) if applies else (by_sum,)
+    """Return the data sets of the attacks; of a replaced record the one that is put to 0 comes
+    first."""
+    other = OTHER[relation]
+    by_sum = AttackChoice(Neighbours(1.0, other, 0.0), "sum of all steps")
+    if not applies:
+        return (by_sum,)
+    all_steps = [Neighbours(1.0, each, 0.0) for each in ([0.0, other] if other else [other])]
+    first, *opposite = [AttackChoice(each, "all steps") for each in all_steps]
+    return (first, by_sum, *opposite)
 
 
 def _played(schedule: SecretCyclicPoisson, release: Release, relation: Relation) -> TurnsAttack:

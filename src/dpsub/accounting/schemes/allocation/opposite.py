@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -106,10 +106,25 @@ def upper_mean(order: float, f: float, t: int, fineness: float, tail: float) -> 
     return (total * (1 + rounding) + TINY + a.beyond + b.beyond) / t
 
 
-def attained(order: float, f: float, t: int, fineness: float, tail: float) -> Attained:
+def attained(
+    order: float,
+    f: float,
+    t: int,
+    fineness: float,
+    tail: float,
+    rate: float = 1.0,
+    turns: int = 1,
+) -> Attained:
     """Return the probabilities of the event in which the ratio of both likelihoods exceeds the
-    order, as far as cells tell."""
-    single = _single_cells(order, f, fineness, tail)
+    order, as far as cells tell: of a record in 1 of t steps, or in the turns of 1 of t groups, in
+    each with the probability `rate`."""
+    single = _drawn(_single_cells(order, f, fineness, tail), rate)
+    whole = single
+    for bit in f"{turns:b}"[1:]:
+        whole = _multiplied(whole, whole, fineness, tail)
+        if bit == "1":
+            whole = _multiplied(whole, single, fineness, tail)
+    single = whole
     a, b = _halves(single, t, lambda a, b: _joined_cells(a, b, fineness, tail))
     # of each cell of the first half all of the second half from one cell on: any are an event
     first = np.searchsorted(b.value, -a.value, side="right")
@@ -194,6 +209,46 @@ def _single_cells(order: float, f: float, fineness: float, tail: float) -> SeenC
     error = max(float(np.max(errors[kept] / values[kept])) for values, errors in masses)
     mass, ahead, behind = (values[kept] for values, _ in masses)
     return SeenCells(1, order, mass, ahead, behind, 2 * error)
+
+
+def _drawn(cells: SeenCells, rate: float) -> SeenCells:
+    """Return the cells of a step in which the record is drawn with a probability."""
+    if rate == 1:
+        return cells
+    ahead, behind = ((1 - rate) * cells.mass + rate * each for each in (cells.ahead, cells.behind))
+    return replace(cells, ahead=ahead, behind=behind, error=cells.error + 4 * _EPS)
+
+
+def _multiplied(a: SeenCells, b: SeenCells, fineness: float, tail: float) -> SeenCells:
+    """Return cells of the turns of both, of one group, by the value of Z; what is hardly ever seen
+    is left out."""
+    usual, centre = math.hypot(_usual(a).width, _usual(b).width), 1 - a.order
+
+    def place(value: np.ndarray) -> np.ndarray:
+        # any cells are valid: ever wider ones, as values are nearly log-normal
+        return np.asarray(np.floor(np.arcsinh((value - centre) / usual) / fineness))
+
+    both = a.ahead / a.mass, a.behind / a.mass
+    others = b.ahead / b.mass, b.behind / b.mass
+    ends = np.array([[each.min(), each.max()] for each in (*both, *others)])
+    lowest = place(ends[0, 0] * ends[2, 0] - a.order * ends[1, 1] * ends[3, 1])
+    highest = place(ends[0, 1] * ends[2, 1] - a.order * ends[1, 0] * ends[3, 0])
+    mass, ahead, behind = np.zeros((3, int(highest - lowest) + 3))
+    for start in range(0, a.mass.size, _ROWS):
+        rows = slice(start, start + _ROWS)
+        work.spend(work.TERM * 3 * _ROWS * b.mass.size)
+        value = np.multiply.outer(both[0][rows], others[0])
+        value -= a.order * np.multiply.outer(both[1][rows], others[1])
+        cells = (place(value) - lowest + 1).astype(np.intp).ravel()
+        for total, in_a, in_b in (
+            (mass, a.mass, b.mass),
+            (ahead, a.ahead, b.ahead),
+            (behind, a.behind, b.behind),
+        ):
+            weights = np.multiply.outer(in_a[rows], in_b).ravel()
+            total += np.bincount(cells, weights, minlength=total.size)
+    error = a.error + b.error + 2 * _rounding(a, b)
+    return _seen(1, a.order, (mass, ahead, behind), error, tail)
 
 
 def _places(a: _Weighed, b: _Weighed, fineness: float) -> np.ndarray:
@@ -328,8 +383,20 @@ def _joined_cells(a: SeenCells, b: SeenCells, fineness: float, tail: float) -> S
         for total, in_a, in_b in ((ahead, a.ahead, b.ahead), (behind, a.behind, b.behind)):
             add(total, in_a[rows, None] * count * second + first * in_b[None, columns])
     error = a.error + b.error + 2 * _rounding(a, b)
+    return _seen(a.terms + b.terms, a.order, (mass, ahead, behind), error, tail)
+
+
+def _seen(
+    terms: int,
+    order: float,
+    masses: tuple[np.ndarray, np.ndarray, np.ndarray],
+    error: float,
+    tail: float,
+) -> SeenCells:
+    """Return cells without those at the ends that are hardly ever seen, in either data set."""
+    mass, ahead, behind = masses
     seen = np.minimum(np.minimum(ahead, behind), mass) > _KEPT
     rare = np.maximum(np.cumsum(mass), np.cumsum(ahead)) <= tail
     rare |= np.cumsum(ahead[::-1])[::-1] <= tail
     kept = seen & ~rare
-    return SeenCells(a.terms + b.terms, a.order, mass[kept], ahead[kept], behind[kept], error)
+    return SeenCells(terms, order, mass[kept], ahead[kept], behind[kept], error)

@@ -97,10 +97,14 @@ class Orders:
 
 
 class Opposite:
-    """The record at C against -C, in 1 of t steps with a noise multiplier."""
+    """The record at C against -C, in 1 of t steps with a noise multiplier; or, for attacks alone,
+    in `turns` of 1 of t groups, each with the probability `rate`."""
 
-    def __init__(self, t: int, deviation: float, fineness: float) -> None:
+    def __init__(
+        self, t: int, deviation: float, fineness: float, rate: float = 1.0, turns: int = 1
+    ) -> None:
         self.t, self.f, self._fineness = t, 1 / deviation, fineness
+        self._rate, self._turns = rate, turns
         self._bounds = Orders(self._upper, _FALL * fineness)
         self._events = Orders(self._attained, _FALL * fineness)
 
@@ -111,7 +115,8 @@ class Opposite:
 
     def _attained(self, log_order: float, unseen: float) -> Valued:
         order = math.exp(log_order)
-        event = attained(order, self.f, self.t, self._fineness, unseen / self.t)
+        drawn = self._rate, self._turns
+        event = attained(order, self.f, self.t, self._fineness, unseen / self.t, *drawn)
         return Valued(math.log(order), event.ahead - order * event.behind, event)
 
     def profile(self, log_order: np.ndarray, tail: float) -> np.ndarray:
@@ -149,14 +154,31 @@ class Opposite:
         return np.asarray(curve[:, kept])
 
 
-def _fine_enough(deviation: float) -> tuple[float, ...]:
+def fine_enough(deviation: float) -> tuple[float, ...]:
+    """Return widths of cells, in deviations of noise 1, that tell enough."""
     return tuple(each for each in _FINENESSES if each <= _WIDEST * deviation)
 
 
 @work.remembered(64)  # of questions that are equal: a search asks again and again
-def opposite(t: int, deviation: float, fineness: float) -> Opposite:
+def opposite(
+    t: int, deviation: float, fineness: float, rate: float = 1.0, turns: int = 1
+) -> Opposite:
     """Return the data sets with cells of about so many deviations."""
-    return Opposite(t, deviation, fineness)
+    return Opposite(t, deviation, fineness, rate, turns)
+
+
+def fineness_of(step: float, spread: float, deviation: float) -> float:
+    """Return the width of the cells that suit a grid of losses with this spread."""
+    wanted, allowed = _CELLS * step / spread, fine_enough(deviation)
+    return next((each for each in allowed if each <= wanted), allowed[-1])
+
+
+def attained_pld(records: Opposite, step: float, tail: float) -> PrivacyLossDistribution:
+    """Return the law of the loss that is attained, the same in both directions."""
+    curve = records.trade_off(tail * _NOT_SEEN_BY_ATTACKS)
+    behind, ahead = np.diff(curve)
+    # differences are off by half a spacing of doubles
+    return exchange_law(ahead * (1 - _EPS), behind * (1 + _EPS), step, 4 * _EPS)
 
 
 @dataclass(frozen=True)
@@ -169,7 +191,7 @@ class OppositeEvent(Event):
     @property
     def applies(self) -> bool:
         """Whether there are several steps, and cells tell enough of them."""
-        return self.t > 1 and bool(_fine_enough(self.deviation))
+        return self.t > 1 and bool(fine_enough(self.deviation))
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         records = self._records(step)
@@ -180,16 +202,10 @@ class OppositeEvent(Event):
         return symmetric_pld(profile, step, order_grid(profile, step, tail))
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        records = self._records(step)
-        curve = records.trade_off(tail * _NOT_SEEN_BY_ATTACKS)
-        behind, ahead = np.diff(curve)
-        # differences are off by half a spacing of doubles
-        return exchange_law(ahead * (1 - _EPS), behind * (1 + _EPS), step, 4 * _EPS)
+        return attained_pld(self._records(step), step, tail)
 
     def _records(self, step: float) -> Opposite:
-        wanted, allowed = _CELLS * step / self.spread(), _fine_enough(self.deviation)
-        fineness = next((each for each in allowed if each <= wanted), allowed[-1])
-        return opposite(self.t, self.deviation, fineness)
+        return opposite(self.t, self.deviation, fineness_of(step, self.spread(), self.deviation))
 
     @property
     def outputs(self) -> EpochOutputs:

@@ -34,6 +34,12 @@ from dpsub.accounting.schemes.allocation.one_step import (
     single_law,
     upper_pld,
 )
+from dpsub.accounting.schemes.allocation.opposite_event import (
+    attained_pld,
+    fine_enough,
+    fineness_of,
+    opposite,
+)
 
 _EPS = float(np.finfo(float).eps)
 _LARGEST = 600.0  # log of a likelihood ratio, far beyond which exponentials overflow
@@ -105,6 +111,32 @@ class RevealedTurns(AttackEvent):
 
     def spread(self) -> float:
         return PairEvent(self.pair).spread() * math.sqrt(self.turns)
+
+
+@dataclass(frozen=True)
+class OppositeTurns(AttackEvent):
+    """All epochs, as attacks see them where the record at C is replaced by -C among zero records,
+    by cells of the outputs."""
+
+    together: TurnsEvent
+
+    @property
+    def applies(self) -> bool:
+        """Whether there are several groups, and cells tell enough of their steps."""
+        return self.together.groups > 1 and bool(fine_enough(self.together.deviation))
+
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        of = self.together
+        fineness = fineness_of(step, self.spread(), of.deviation)
+        records = opposite(of.groups, of.deviation, fineness, of.rate, of.turns)
+        return attained_pld(records, step, tail)
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    def spread(self) -> float:
+        return self.together.spread()
 
 
 def replaced_turns(event: TurnsEvent) -> DominatedEvent:
