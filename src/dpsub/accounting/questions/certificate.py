@@ -123,7 +123,7 @@ def _check_one_plan(proof: Proof) -> None:
             raise UnsupportedError(
                 f"the verifier does not know Theorem {case.theorem.number}, about a secret plan "
                 f"that is kept, got {release.sampler.name}; ask for the same batches by a public "
-                "plan (deterministic, cyclic_poisson), whose upper end holds for it, too"
+                "plan (deterministic, cyclic_poisson), whose upper bound holds for it, too"
             )
 
 

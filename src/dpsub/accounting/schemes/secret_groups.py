@@ -109,8 +109,8 @@ def _sum_of_all(
 
 
 def _choices(applies: bool, relation: Relation) -> tuple[AttackChoice, ...]:
-    """Return the data sets of the attacks; of a replaced record the one that is put to 0 comes
-    first."""
+    """Return the data sets of the attacks; under substitute those of a record that is set to
+    0 come first."""
     other = OTHER[relation]
     by_sum = AttackChoice(Neighbours(1.0, other, 0.0), "sum of all steps")
     if not applies:

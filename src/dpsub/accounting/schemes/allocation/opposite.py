@@ -220,8 +220,8 @@ def _drawn(cells: SeenCells, rate: float) -> SeenCells:
 
 
 def _multiplied(a: SeenCells, b: SeenCells, fineness: float, tail: float) -> SeenCells:
-    """Return cells of the turns of both, of one group, by the value of Z; what is hardly ever seen
-    is left out."""
+    """Return cells of the turns of both, of one group, by the value of Z; those that are hardly
+    ever seen are left out."""
     usual, centre = math.hypot(_usual(a).width, _usual(b).width), 1 - a.order
 
     def place(value: np.ndarray) -> np.ndarray:

@@ -4,8 +4,8 @@ drawn by a coin (docs/proofs/allocation.md, Theorem 85).
 The likelihood ratio of all epochs is the mean over the groups of independent products W over their
 turns of 1 - q + q X, X the log-normal ratio of one step. As in `one_step` the law of X is replaced
 by one on few points, products and then means are formed pair by pair, doubling their number, and
-brought back to few points: their masses are moved to the ends of cells for the upper end, and to
-their means for the lower one.
+brought back to few points: their masses are moved to the ends of cells for the upper bound, and
+to their means for the lower one.
 """
 
 from __future__ import annotations
