@@ -181,13 +181,43 @@ def test_a_secret_partition_tells_less_than_a_public_one() -> None:
     assert one.lower <= poisson.upper and poisson.lower <= one.upper
 
 
-def test_groups_in_every_turn_are_an_allocation_with_less_noise() -> None:
-    question = {"delta": 1e-5, "adjacency": "add_remove"}
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+def test_groups_in_every_turn_are_an_allocation_with_less_noise(adjacency: str) -> None:
+    question = {"delta": 1e-5, "adjacency": adjacency}
     turns = dpsub.account(
         dpsub.SecretCyclicPoisson(1.0, 8), noise_multiplier=2.0, epochs=4, **question
     )
     one = dpsub.account(dpsub.RandomAllocation(8), noise_multiplier=1.0, **question)
     assert turns.lower <= one.upper and one.lower <= turns.upper
+    assert turns.upper < 1.02 * turns.lower
+
+
+@pytest.mark.parametrize(
+    ("plan", "n", "adjacency"),
+    [
+        (dpsub.PersistentShuffle(5), 20, "substitute"),
+        (dpsub.PersistentShuffle(5, drop_last=True), 23, "add_remove"),
+        (dpsub.SecretCyclicPoisson(0.4, 3), 20, "zero_out"),
+        (dpsub.SecretCyclicPoisson(0.4, 3), 20, "substitute"),
+    ],
+)
+def test_an_audit_plays_runs_with_a_plan_each(plan: Any, n: int, adjacency: str) -> None:
+    question = {"noise_multiplier": 2.0, "epochs": 4, "epsilon": 0.3, "adjacency": adjacency}
+    played = dpsub.audit(plan, n, **question, draws=1500, quick=True, confidence=0.9999)
+    assert played.consistent
+    assert played.shown.upper > 0
+
+
+def test_a_run_that_stops_within_an_epoch_counts_whole_ones() -> None:
+    loop = {"noise_multiplier": 2.0, "shuffle": True, "same_order": True}
+    run = dpsub.from_loader(43, 5, steps=20, **loop)
+    assert run.one_sided and run.steps == 27
+    whole = dpsub.from_loader(43, 5, epochs=3, **loop)
+    found, at_most = whole.account(delta=1e-5), run.account(delta=1e-5)
+    assert at_most.upper == pytest.approx(found.upper, rel=5e-3)
+    assert at_most.lower == 0 < found.lower
+    with pytest.raises(dpsub.ArgumentError, match="make whole epochs of 9"):
+        dpsub.account(dpsub.PersistentShuffle(5), 43, noise_multiplier=2.0, steps=20, delta=1e-5)
 
 
 def test_two_runs_have_a_plan_each() -> None:

@@ -16,6 +16,7 @@ from dpsub.accounting.engine.pairs import (
 from dpsub.accounting.engine.privacy_events import EnclosedEvent, Event, PairEvent
 from dpsub.accounting.games.static import ANY_N, Neighbours, TurnsAttack
 from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.allocation.opposite_event import OppositeEvent
 from dpsub.accounting.schemes.allocation.turns import (
     OppositeTurns,
     RevealedTurns,
@@ -69,9 +70,14 @@ def secret_groups(release: Release, relation: Relation) -> Case:
         event = EnclosedEvent(together, attacks, attained=True)
         if is_replaced:
             proved = "the record removed, then the other added; or its group revealed"
-            opposite = OppositeTurns(together)
-            attacks = (*attacks, opposite) if opposite.applies else attacks
+            cells = OppositeTurns(together)
+            attacks = (*attacks, cells) if cells.applies else attacks
             event = EnclosedEvent(replaced_turns(together), attacks, revealed)
+            # in every turn of its group, a record is in one of as many steps with less noise
+            always = OppositeEvent(groups, s / math.sqrt(turns))
+            if rate == 1 and always.applies:
+                proved = f"a record +C among zero records replaced by -C; or {proved}"
+                event = EnclosedEvent(always, attacks, event.proved)
     replaced = " replaced by 0 or by -C" if is_replaced else ""
     moved = "2 C" if is_replaced else "C"
     return Case(
