@@ -24,7 +24,7 @@ class PersistentShuffle(Shuffle):
 
     name = "persistent_shuffle"
     label, colour, marker = "persistent shuffle", "#CC6677", "1"
-    line_style = (0, (3, 1, 1, 1, 1, 1))
+    line_style = (0, (5, 1, 2, 1))
     one_plan = True
 
     @classmethod

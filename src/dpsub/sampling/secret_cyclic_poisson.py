@@ -28,7 +28,7 @@ class SecretCyclicPoisson(CyclicPoisson):
 
     name = "secret_cyclic_poisson"
     label, colour, marker = "cyclic Poisson, secret groups", "#44AA99", "2"
-    line_style = (0, (6, 1.5, 2, 1.5, 2, 1.5))
+    line_style = (0, (2, 1.5, 2, 1.5))
     one_plan = True
 
     @classmethod
