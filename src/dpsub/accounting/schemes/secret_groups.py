@@ -47,7 +47,7 @@ _PLAN = (
 _MOST_DRAWS = 10**5  # whose law is formed
 
 
-@covers(SecretCyclicPoisson)
+@covers(SecretCyclicPoisson, reused=Relation)
 def secret_groups(release: Release, relation: Relation) -> Case:
     """Return the case of all epochs together."""
     needs_fixed_denominator(release, relation)

@@ -26,7 +26,7 @@ _ONE_ORDER = Theorem("83", "4.3")
 _PLAN = "the order of the records is drawn uniformly, once for all epochs, and kept secret"
 
 
-@covers(PersistentShuffle)
+@covers(PersistentShuffle, reused=(Relation.ADD_REMOVE,))
 def one_order(release: Release, relation: Relation) -> Case:
     """Return the case of all epochs together."""
     schedule, epochs = release.sampler, release.epochs
