@@ -15,6 +15,7 @@ SIZES = {
     "poisson": ("rate",),
     "wor": ("m",),
     "wr": ("m",),
+    "weighted_wr": ("m", "largest_weight"),
     "must_oo": ("b", "m"),
     "must_ow": ("b", "m"),
     "must_wo": ("b", "m"),
@@ -180,7 +181,7 @@ def _sizes(name: str, options: dict[str, str], n: int | None) -> dict[str, Any]:
     for size in SIZES[name]:
         if size == "chain":
             sizes[size] = [_stage(part) for part in options.get("chain", "").split(",")]
-        elif size == "rate" and "rate" in options:
+        elif size in ("rate", "largest_weight") and size in options:
             sizes[size] = _real(options, "rate")
         elif size == "rate" and m is not None and n is not None:
             cycle = _whole(options, "cycle") if name == "cyclic_poisson" else 1

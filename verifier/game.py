@@ -401,7 +401,7 @@ def draws_of(case: Case) -> Draws:
         case.need(stages[0].size < slots, "a sample smaller than the data set")
         return Draws.once(stage_counts(stages[0], slots, 1, cut).probabilities[1])
     if kinds == ["with"]:
-        case.need(slots >= 2, "two records")
+        case.need(slots >= 2 and stages[0].rate != 1, "two records")
         counts = stage_counts(stages[0], slots, 1, cut)
         return Draws(ONE, counts.probabilities, counts.rest, [(ONE, ONE)], ZERO, raised=True)
     case.need(kinds == ["without", "with"], "WR, MUST.WO or MUST.OW")

@@ -15,7 +15,8 @@ MOST_OTHERS = 3_000_000  # records of a data set from which a cut sample is draw
 
 @dataclass(frozen=True)
 class Stage:
-    """``without`` or ``with`` replacement, of `size` slots, or ``poisson`` at `rate`."""
+    """``without`` or ``with`` replacement, of `size` slots, or ``poisson`` at `rate`; a `rate` of
+    draws with replacement is the weight of the record."""
 
     kind: str
     size: int | None = None
@@ -49,6 +50,9 @@ def stages_of(sampler: dict) -> list[Stage] | None:
             chain = [("without", sampler["m"])]
         case "wr":
             chain = [("with", sampler["m"])]
+        case "weighted_wr":
+            weight = probability(sampler["largest_weight"], "largest_weight")
+            return [Stage("with", sampler["m"], weight)]
         case "must_oo":
             chain = [("without", sampler["b"]), ("without", sampler["m"])]
         case "must_ow":
@@ -126,7 +130,8 @@ def expected_counts(draws: int, q: Fraction, negligible: arb) -> int:
 def stage_counts(stage: Stage, slots: int, marked: int, negligible: arb) -> Counts:
     """The law of the number of marked slots that one stage draws from `slots`."""
     if stage.kind == "with":
-        return binomial(stage.size, Fraction(marked, slots), negligible)
+        q = Fraction(marked, slots) if stage.rate is None else min(marked * stage.rate, Fraction(1))
+        return binomial(stage.size, q, negligible)
     if stage.kind == "poisson":
         return binomial(marked, stage.rate, negligible)
     if stage.size > slots:

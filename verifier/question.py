@@ -131,7 +131,9 @@ def check_sizes(release: Release) -> None:
     if "rate" in sampler:
         probability(sampler["rate"], "rate")
     stages = release.stages  # where they do not fit each other, this refuses them
-    if stages is not None and stages[0].kind != "poisson":
+    if release.name == "weighted_wr":
+        need(n is None or n * stages[0].rate >= 1 - 1e-9, "the largest weight is at least 1/n")
+    elif stages is not None and stages[0].kind != "poisson":
         need(n is not None, f"n is needed for {release.name}")
     if stages is not None and stages[0].kind == "without":
         # The stage that is drawn first may have been larger than what is left of it.
@@ -182,6 +184,8 @@ def check_group(release: Release, adjacency: str) -> None:
 
 def check_relation(release: Release, adjacency: str) -> None:
     """Refuse a relation that no theorem is about."""
+    if release.name == "weighted_wr" and adjacency == "add_remove":
+        need(release.sampler["largest_weight"] < 1, "the other records have a weight, too")
     cover(
         bool(theorems_about(release, adjacency)),
         f"{release.name} with {'Laplace' if release.laplace else 'Gaussian'} noise under "
@@ -222,7 +226,7 @@ def theorems_about(release: Release, adjacency: str) -> tuple[str, ...]:
 
 
 def _about_groups(release: Release, adjacency: str) -> tuple[str, ...]:
-    if release.laplace:
+    if release.laplace or release.name == "weighted_wr":
         return ()
     if isinstance(release.group, tuple):
         return ("35",) if release.kinds == ["poisson"] else ()

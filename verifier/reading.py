@@ -258,6 +258,7 @@ SAMPLERS = {
     "poisson": record(NAME | {"rate": REAL}),
     "wor": record(NAME | {"m": NUMBER}),
     "wr": record(NAME | {"m": NUMBER}),
+    "weighted_wr": record(NAME | {"m": NUMBER, "largest_weight": REAL}),
     "must_oo": record(NAME | {"b": NUMBER, "m": NUMBER}),
     "must_ow": record(NAME | {"b": NUMBER, "m": NUMBER}),
     "must_wo": record(NAME | {"b": NUMBER, "m": NUMBER}),

@@ -63,6 +63,8 @@ class Case:
     def slots(self) -> int:
         """The number of records of the data set that holds the record in question."""
         n = self.release.n
+        if n is None and self.release.name == "weighted_wr":
+            n = 2  # draws are independent, of two records or more (Theorem 86)
         if n is None:
             raise Refuted(f"question: n is needed for {self.release.name}")
         if self.adjacency != "add_remove":

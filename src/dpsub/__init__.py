@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         TruncatedPoisson,
     )
     from dpsub.sampling.secret_cyclic_poisson import SecretCyclicPoisson
+    from dpsub.sampling.weighted import WeightedWr
 
 __version__ = "0.2.0"
 
@@ -94,6 +95,7 @@ _HOMES = {
         "SecretCyclicPoisson",
         "Shuffle",
         "TruncatedPoisson",
+        "WeightedWr",
         "Wor",
         "Wr",
     ),
@@ -129,6 +131,7 @@ __all__ = [
     "Shuffle",
     "TruncatedPoisson",
     "UnsupportedError",
+    "WeightedWr",
     "WithReplacement",
     "WithoutReplacement",
     "Wor",

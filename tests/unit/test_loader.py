@@ -310,6 +310,21 @@ def test_a_loader_describes_itself(loop: str, drop_last: bool) -> None:
     )
 
 
+def test_weights_of_a_loader_are_those_of_its_heaviest_record() -> None:
+    weights = [2.0] * 10 + [1.0] * 80
+    sampler = named("WeightedRandomSampler", weights=weights, num_samples=70, replacement=True)
+    run = dpsub.from_loader(a_loader(sampler), **RUN)
+    assert kinds(run) == [(dpsub.WeightedWr(30, 0.02), 90, 4), (dpsub.WeightedWr(10, 0.02), 90, 2)]
+    assert any("heaviest record" in note for note in run.notes)
+    whole = dpsub.from_loader(a_loader(sampler, drop_last=True), **RUN)
+    assert kinds(whole) == [(dpsub.WeightedWr(30, 0.02), 90, 4)]
+    # equal weights are draws from all records alike
+    equal = named("WeightedRandomSampler", weights=[3] * 100, num_samples=90, replacement=True)
+    alike = dpsub.account(dpsub.Wr(30), 100, noise_multiplier=2.0, steps=6, **ASKED)
+    found = dpsub.from_loader(a_loader(equal), **RUN).account(**ASKED)
+    assert (found.lower, found.upper) == pytest.approx((alike.lower, alike.upper), rel=1e-6)
+
+
 def test_loaders_of_opacus() -> None:
     loader = a_loader(SAMPLERS["shuffle"])
     assert dpsub.from_loader(loader, **RUN, poisson=True) == dpsub.from_loader(
@@ -330,7 +345,12 @@ def test_loaders_of_opacus() -> None:
     [
         (a_loader(SAMPLERS["shuffle"]), {"batch_size": 30}, "a loader says batch_size itself"),
         (a_loader(SAMPLERS["shuffle"]), {"drop_last": True}, "a loader says drop_last itself"),
-        (a_loader(named("WeightedRandomSampler")), {}, "whose records are alike"),
+        (a_loader(named("OneOfOnesOwn")), {}, "that is known here"),
+        (
+            a_loader(named("WeightedRandomSampler", replacement=False, num_samples=100)),
+            {},
+            "weighted draws without replacement",
+        ),
         (a_loader(SAMPLERS["shuffle"], batch_size=None), {}, "a batch sampler of its own"),
         (a_loader(SAMPLERS["shuffle"], dataset=iter(())), {}, "must be counted"),
         (

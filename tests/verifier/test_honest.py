@@ -59,3 +59,24 @@ def test_deep_events_of_little_noise_are_verified(
     lines, status = proved_again(answer.certificate(), tmp_path)
     assert status == VERIFIED, lines
     assert "lower" in lines[-2]
+
+
+@pytest.mark.parametrize(
+    ("relation", "quick"),
+    [("add_remove", True), ("zero_out", True), ("substitute", True), ("substitute", False)],
+)
+def test_weighted_draws_are_verified_at_their_weight_alone(
+    relation: str, quick: bool, tmp_path: Path
+) -> None:
+    asked = {"noise_multiplier": 2.0, "steps": 2, "epsilon": 0.4, "width": 0.2, "quick": quick}
+    answer = dpsub.account(dpsub.WeightedWr(3, 0.3), adjacency=relation, **asked)
+    certificate = answer.certificate()
+    lines, status = proved_again(certificate, tmp_path)
+    assert status == VERIFIED, lines
+    # of a heavier record more would be told, and of a lighter one less
+    sampler = certificate["question"]["releases"][0]["sampler"]
+    for weight, end in () if not quick else ((0.35, "lower"), (0.25, "upper")):
+        sampler["largest_weight"] = weight
+        other = dict(certificate, claim={**certificate["claim"], end: None}, **{end: None})
+        lines, status = proved_again(other, tmp_path)
+        assert status not in (VERIFIED, NOT_COVERED), lines

@@ -30,6 +30,7 @@ from dpsub.sampling.base import (
 from dpsub.sampling.laws import MOST_SLOTS
 from dpsub.sampling.schedules import Deterministic, Schedule, Shuffle
 from dpsub.sampling.schemes import fresh_steps
+from dpsub.sampling.weighted import WeightedDraws, WeightedWr
 
 MECHANISMS = ("gaussian", "laplace")
 DENOMINATORS = ("fixed", "realised")
@@ -344,16 +345,18 @@ class Release:
         stages = self.sampler.stages
         for stage in stages:
             self._check_stage(stage)
-        if self.n is None and stages[0].kind != "poisson":
+        if self.n is None and not isinstance(stages[0], PoissonStage | WeightedDraws):
             raise UnsupportedError(
                 "the number of records n is needed for samplers of fixed size, got none; give n"
             )
-        # what a Poisson sample tells of a record does not depend on the number of the others
+        # what Poisson samples and weighted draws tell of a record does not depend on the number of
+        # the others
         n = 1 if self.n is None else self.n
         return self.sampler.chain_on(n).normal_form()
 
     def _check_stage(self, stage: Stage) -> None:
-        if type(stage) not in STAGES.values():
+        is_known = isinstance(self.sampler, WeightedWr) or type(stage) in STAGES.values()
+        if not is_known:
             raise UnsupportedError(
                 f"no bound is proved for stages of kind {type(stage).__name__}; use the "
                 "stages of dpsub.sampling"
@@ -548,7 +551,7 @@ def _share_of_records(sampler: Sampler, n: int | None) -> float:
                 f"epochs of {sampler.name} need the number of records n, got none; give n or steps"
             )
         n = 1  # a record's chance does not depend on the others
-    return float(sampler.multiplicity_law(n).mean)
+    return float(sampler.expected_share(n))
 
 
 def checked_group(group: Any) -> Group:

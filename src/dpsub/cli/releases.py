@@ -233,7 +233,8 @@ def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
         arguments.steps = samples * arguments.releases_per_sample
         return int(arguments.steps)
     # Expected share of the records that one step reads, repeats counted.
-    share = dpsub.law(sampler, arguments.n).mean
+    n = arguments.n
+    share = dpsub.law(sampler, n).mean if n is None else sampler.expected_share(n)
     wanted = arguments.epochs / share if share > 0 else math.inf
     # Also where the share underflows to 0.
     if not wanted < 2**53:

@@ -31,6 +31,9 @@ _PURPOSES = {
     "stages": "such as wor:500,wr:400",
 }
 
+# Of values that are no sizes; batch sizes are compared.
+_TYPES = {"m": whole_numbers, "largest_weight": number}
+
 # Options without a value.
 _FLAGS = {"drop_last"}
 _OF_LOOP = ", or describe the training loop to dpsub loader"
@@ -49,6 +52,7 @@ _OTHER_NAMES = {
     "with_replacement": "wr",
     "bootstrap": "wr",
     "srswr": "wr",
+    **dict.fromkeys(("weighted", "weighted_random", "weighted_sampler"), "weighted_wr"),
     "truncated": "truncated_poisson",
     **dict.fromkeys(("shuffled", "shuffling", "reshuffling", "random_reshuffling"), "shuffle"),
     **dict.fromkeys(("balls_and_bins", "balls_in_bins", "allocation"), "random_allocation"),
@@ -69,7 +73,7 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
         # One option may serve several samplers; its help lists each purpose once.
         for size, purpose in REGISTRY.get(name).sizes.items():
             sizes.setdefault(size, {})[purpose] = None
-    for size, served in _of_schedules().items():
+    for size, served in _of_fields().items():
         sizes.setdefault(size, {}).update(dict.fromkeys(served))
     for size, purposes in sizes.items():
         if size in _FLAGS:
@@ -83,8 +87,7 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
         parser.add_argument(
             _option(size),
             *also,
-            # Batch sizes are compared.
-            type=whole_numbers if size == "m" else whole_number,
+            type=_TYPES.get(size, whole_number),
             metavar=size.upper(),
             help=_HELP.get(size, ", or ".join(purposes)),
         )
@@ -107,13 +110,14 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
     parser.set_defaults(sampler_options=[*sizes, "rate", "stages"])
 
 
-def _of_schedules() -> dict[str, list[str]]:
-    """Sizes of schedules, with each purpose once and the schedules that it serves."""
+def _of_fields() -> dict[str, list[str]]:
+    """Fields of samplers and schedules, with each purpose once and the ones that it serves."""
     serves: dict[str, dict[str, list[str]]] = {}
-    for schedule in SCHEDULES.members().values():
-        for size, purpose in schedule.options.items():
-            if size != "rate":
-                serves.setdefault(size, {}).setdefault(purpose, []).append(schedule.name)
+    kinds: list[type[Sampler] | type[Schedule]] = [*REGISTRY.members().values()]
+    for kind in [*kinds, *SCHEDULES.members().values()]:
+        for field, purpose in kind.options.items():
+            if field != "rate":
+                serves.setdefault(field, {}).setdefault(purpose, []).append(kind.name)
     return {
         size: [f"{purpose} ({', '.join(names)})" for purpose, names in purposes.items()]
         for size, purposes in serves.items()
@@ -155,7 +159,7 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
     sampler: Sampler | Schedule
     if _is_of_batch_size(arguments, kind):
         sampler = _of_batch_size(arguments, kind)
-    elif arguments.rate is not None or (issubclass(kind, Schedule) and "rate" not in options):
+    elif arguments.rate is not None or (_has_fields(kind) and "rate" not in options):
         fields = dataclasses.fields(kind)  # type: ignore[arg-type]
         _require(
             arguments,
@@ -211,7 +215,7 @@ def _of_batch_size(arguments: Namespace, kind: Any) -> Schedule:
 def family_of(arguments: Namespace) -> Family:
     """The family of samplers whose last size, or rate, is to be solved for."""
     kind = kind_of(arguments.sampler)
-    if issubclass(kind, Schedule):
+    if _has_fields(kind):
         raise ArgumentError(
             f"--solve size does not support {kind.name}; solve for noise, or compare sizes"
         )
@@ -233,6 +237,11 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def _has_fields(kind: type[Sampler] | type[Schedule]) -> bool:
+    """Whether it is made of its fields, not of sizes."""
+    return issubclass(kind, Schedule) or bool(kind.options)
+
+
 def _takes_rate(kind: type[Sampler] | type[Schedule]) -> bool:
     return "rate" in (field.name for field in dataclasses.fields(kind))  # type: ignore[arg-type]
 
@@ -243,7 +252,7 @@ def _options(
     """The sampler's options with their purposes; ArgumentError if any other option is given."""
     purposes = _PURPOSES | dict(kind.sizes)
     names = ["n", *(kind.sizes or ["stages"]), *(["rate"] if _takes_rate(kind) else [])]
-    if issubclass(kind, Schedule):
+    if _has_fields(kind):
         purposes |= kind.options
         # Both follow from the batch size: a rate, and the number of steps.
         from_size = "m" in kind.sizes and "m" not in kind.options

@@ -59,6 +59,7 @@ from dpsub.sampling.schedules import (
     TruncatedPoisson,
 )
 from dpsub.sampling.secret_cyclic_poisson import SecretCyclicPoisson
+from dpsub.sampling.weighted import WeightedWr
 
 __all__ = [
     "FRAME_REGISTRY",
@@ -92,6 +93,7 @@ __all__ = [
     "StratifiedRate",
     "Systematic",
     "TruncatedPoisson",
+    "WeightedWr",
     "Wor",
     "Wr",
     "kind_of",

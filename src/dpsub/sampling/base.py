@@ -133,15 +133,19 @@ class WithReplacement(_OfSize):
     def checked(name: str, value: Any) -> int:
         return checks.integer(name, value, at_least=1, at_most=MOST_DRAWS)
 
+    def chance(self, marked: Any, n_slots: int) -> Any:
+        """Probability that one draw takes one of `marked` slots of `n_slots`, shape of `marked`."""
+        return marked / n_slots
+
     def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
         if len(j) * self.size < _MANY_TERMS:
             return self.size, 0, self.size
         return self.size, *laws.binomial_range(
-            self.size, int(j.min()) / n_slots, int(j.max()) / n_slots
+            self.size, self.chance(int(j.min()), n_slots), self.chance(int(j.max()), n_slots)
         )
 
     def log_kernel(self, j: np.ndarray, u: np.ndarray, n_slots: int) -> np.ndarray:
-        p = j / n_slots
+        p = self.chance(j, n_slots)
         if len(j) * len(u) < _MANY_TERMS:
             return laws.log_binomial(u, self.size, p[:, None])
         rows = np.full((len(j), len(u)), -np.inf)
@@ -152,7 +156,8 @@ class WithReplacement(_OfSize):
         return rows
 
     def count_law(self, n_slots: int, marked: int) -> np.ndarray:
-        return self._count_law(_last_likely(self.size, marked / n_slots), n_slots, marked)
+        likely = _last_likely(self.size, self.chance(marked, n_slots))
+        return self._count_law(likely, n_slots, marked)
 
 
 @lru_cache(maxsize=4096)  # of sizes alone: every noise multiplier of a search asks again
@@ -352,6 +357,8 @@ class Sampler(metaclass=OfSizes):
     sizes: ClassVar[Mapping[str, str]]
     """Sizes that `of_sizes` takes besides n, the size of the sample last: {"b": "size of the first
     stage", ...}. A field n is the number of records and not a size."""
+    options: ClassVar[Mapping[str, str]] = {}
+    """Fields, with their meanings, of a sampler that `of_sizes` does not make."""
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
@@ -408,6 +415,10 @@ class Sampler(metaclass=OfSizes):
     def expected_distinct(self, n: int) -> float:
         """E[distinct] = n eta."""
         return n * self.multiplicity_law(n).eta
+
+    def expected_share(self, n: int) -> float:
+        """Expected size of a sample, copies counted, over the number of records."""
+        return self.multiplicity_law(n).mean
 
     def largest_size(self, n: int) -> int:
         """Largest size of a sample, copies counted."""

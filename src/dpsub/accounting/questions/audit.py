@@ -276,7 +276,7 @@ class _Play:
         sampler, n = self.release.sampler, self.attack.n_records[0]
         if isinstance(sampler, Schedule):
             return max(1.0, sampler.occurrences * n / sampler.steps_per_epoch(n))
-        return max(1.0, sampler.multiplicity_law(n).mean * n)
+        return max(1.0, sampler.expected_share(n) * n)
 
     def affordable_draws(self) -> int:
         work = _WORK_OF_EPOCHS if isinstance(self.release.sampler, Schedule) else _WORK

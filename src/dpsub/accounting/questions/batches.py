@@ -19,7 +19,7 @@ class LoaderBatches:
     Attributes
     ----------
     n : int
-        Number of records.
+        Number of records; of weighted draws the number of draws.
     size : int
         Of a batch, on one rank.
     order : {"poisson", "shuffle", "replacement", "fixed"}
@@ -33,6 +33,10 @@ class LoaderBatches:
         Of Poisson samples, where it is known; otherwise one over the number of batches.
     of_rate : int, optional
         Number of batches of samples with a rate.
+    largest_weight : float, optional
+        Of weighted draws.
+    n_weights : int, optional
+        Number of records of weighted draws.
     """
 
     n: int
@@ -43,6 +47,8 @@ class LoaderBatches:
     drop_uneven: bool = False
     rate: float | None = None
     of_rate: int | None = None
+    largest_weight: float | None = None
+    n_weights: int | None = None
 
     def __post_init__(self) -> None:
         for name, shown in (("n", "n"), ("size", "batch_size"), ("ranks", "ranks")):

@@ -18,7 +18,7 @@ from dpsub.accounting.questions.torch_loader import batches_of
 from dpsub.accounting.questions.words import near, plural
 from dpsub.accounting.release import Release, noise_of, one_noise
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.sampling import Deterministic, PersistentShuffle, Poisson, Shuffle, Wr
+from dpsub.sampling import Deterministic, PersistentShuffle, Poisson, Shuffle, WeightedWr, Wr
 
 _FIXED_SIZE = (
     "rate and divisor may depend on the number of records, so the guarantee is for data sets of "
@@ -36,6 +36,10 @@ _ORDERS = {
 _ONE_SIDED = (
     "the lower bound is trivial: the upper one is for an order of the records that leaks at "
     "least as much"
+)
+_WEIGHTS = (
+    "the bound is that of the heaviest record, for weights that are public and stay; weights from "
+    "counts of classes stay where a record is set to 0, not where its class is another one"
 )
 
 
@@ -213,7 +217,8 @@ def from_loader(
     if batches.order == "poisson":
         run = _poisson(batches, noise, _Length.of(epochs, samples, batches.count, uses))
     elif batches.order == "replacement":
-        run = _with_replacement(taken, noise, _Length.of(epochs, samples, taken.count, uses))
+        length = _Length.of(epochs, samples, taken.count, uses)
+        run = _with_replacement(batches, taken, noise, length)
     else:
         length = _Length.of(epochs, samples, taken.count, uses)
         shuffled = PersistentShuffle if same_order else Shuffle
@@ -310,22 +315,24 @@ _WHY_FIXED = {
 """Notes, by whether the order comes from a small buffer, and whether it is shuffled."""
 
 
-def _with_replacement(taken: Steps, noise: float, length: _Length) -> LoaderRun:
+def _with_replacement(
+    batches: LoaderBatches, taken: Steps, noise: float, length: _Length
+) -> LoaderRun:
     """Batches of independent draws; the last one of an epoch may be smaller."""
     full, rest = divmod(taken.used, taken.size)
     # the smaller steps stand at the ends of epochs, also in a run that stops within one
     smaller = length.steps // length.per_epoch if rest else 0
     kinds = [(taken.size, length.steps - smaller), (rest, smaller)]
-    releases = [Release(Wr(size), taken.n, noise, steps) for size, steps in kinds if steps]
+    weight, n = batches.largest_weight, batches.n_weights or taken.n
+    releases = [
+        Release(Wr(size) if weight is None else WeightedWr(size, weight), n, noise, steps)
+        for size, steps in kinds
+        if steps
+    ]
     assert full or rest
-    return LoaderRun(
-        tuple(releases),
-        "zero_out",
-        (
-            "every slot is drawn from all records: a record may be several times in a batch",
-            _FIXED_SIZE,
-        ),
-    )
+    drawn = "every slot is drawn from all records: a record may be several times in a batch"
+    notes = (drawn, _FIXED_SIZE) if weight is None else (drawn, _WEIGHTS, _FIXED_SIZE)
+    return LoaderRun(tuple(releases), "zero_out", notes)
 
 
 def _of_users(run: LoaderRun, records_per_user: int) -> LoaderRun:

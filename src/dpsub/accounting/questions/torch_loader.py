@@ -11,6 +11,7 @@ from typing import Any
 from dpsub import checks
 from dpsub.accounting.questions.batches import LoaderBatches
 from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.sampling.weighted import WeightedWr
 
 _OF_OPACUS = ("UniformWithReplacementSampler", "DistributedUniformWithReplacementSampler")
 _NEEDED = ("dataset", "sampler", "batch_sampler", "batch_size", "drop_last")
@@ -74,6 +75,8 @@ def _of_sampler(loader: Any, poisson: bool) -> LoaderBatches:
             drop_uneven=bool(sampler.drop_last),
             **found,
         )
+    if kind == "WeightedRandomSampler":
+        return _of_weights(sampler, found)
     # a subset keeps its records
     n = _len(getattr(sampler, "indices", loader.dataset), "sampler")
     if kind == "SequentialSampler":
@@ -82,8 +85,9 @@ def _of_sampler(loader: Any, poisson: bool) -> LoaderBatches:
         return LoaderBatches(n=n, order="shuffle", **found)
     if kind != "RandomSampler":
         raise UnsupportedError(
-            "a loader must draw by a sampler of PyTorch whose records are alike (RandomSampler, "
-            "SequentialSampler, SubsetRandomSampler or DistributedSampler), got "
+            "a loader must draw by a sampler of PyTorch that is known here (RandomSampler, "
+            "SequentialSampler, SubsetRandomSampler, WeightedRandomSampler or "
+            "DistributedSampler), got "
             f"{kind}; describe its batches by n and batch_size, if they are drawn as one of these"
         )
     if _count(sampler.num_samples) != n:
@@ -92,6 +96,23 @@ def _of_sampler(loader: Any, poisson: bool) -> LoaderBatches:
             f"{sampler.num_samples}; drop num_samples, and give steps for a run that stops earlier"
         )
     return LoaderBatches(n=n, order="replacement" if sampler.replacement else "shuffle", **found)
+
+
+def _of_weights(sampler: Any, found: dict[str, Any]) -> LoaderBatches:
+    if not sampler.replacement:
+        raise UnsupportedError(
+            "no bound is proved for weighted draws without replacement, got replacement = False; "
+            "draw with replacement"
+        )
+    weights = checks.finite_array("weights", sampler.weights, ndim=1)
+    largest = WeightedWr.of_weights(found["size"], weights).largest_weight
+    return LoaderBatches(
+        n=_count(sampler.num_samples),
+        order="replacement",
+        largest_weight=largest,
+        n_weights=weights.size,
+        **found,
+    )
 
 
 def _len(records: Any, name: str) -> int:

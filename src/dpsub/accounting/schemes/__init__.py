@@ -35,6 +35,7 @@ from dpsub.sampling.schedules import (
     TruncatedPoisson,
 )
 from dpsub.sampling.secret_cyclic_poisson import SecretCyclicPoisson
+from dpsub.sampling.weighted import WeightedWr
 
 DEFAULTS = (Relation.ADD_REMOVE, Relation.ZERO_OUT, Relation.SUBSTITUTE)
 """Relations of an answer that names none, in their order: first the one of most accountants."""
@@ -48,6 +49,7 @@ _MODULES: dict[type | str, str] = {
     SecretCyclicPoisson: "secret_groups",
     Shuffle: "shuffling.scheme",
     TruncatedPoisson: "truncated.scheme",
+    WeightedWr: "chains.weighted",
 }
 """Modules of the library's schemes, by the samplers and schedules they cover; all other chains are
 in `_CHAINS`."""

@@ -37,7 +37,7 @@ from dpsub.accounting.schemes.chains.zeroed import ZeroedCopies, ZeroedProfile
 from dpsub.accounting.schemes.conditions import conditions_of
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
-from dpsub.sampling.base import Chain, StagedSampler
+from dpsub.sampling.base import Chain, StagedSampler, WithReplacement
 
 _COPIES_REPLACED = "replacing one occurrence moves the sum by up to 2 C, replacing l by up to 2 l C"
 _COPIES_ADDED = (
@@ -235,7 +235,7 @@ def most_copies(chain: Chain) -> int:
     most = 1
     for stage in chain.stages:
         # other stages take each slot once at most
-        most = stage.size if stage.kind == "wr" else most
+        most = stage.size if isinstance(stage, WithReplacement) else most
     return most
 
 
