@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         TruncatedPoisson,
     )
     from dpsub.sampling.secret_cyclic_poisson import SecretCyclicPoisson
+    from dpsub.sampling.separated import MinSeparation
     from dpsub.sampling.weighted import WeightedWr
 
 __version__ = "0.2.0"
@@ -84,6 +85,7 @@ _HOMES = {
     "sampling": (
         "CyclicPoisson",
         "Deterministic",
+        "MinSeparation",
         "Multistage",
         "MustOO",
         "MustOW",
@@ -114,6 +116,7 @@ __all__ = [
     "DpsubError",
     "Ledger",
     "LoaderRun",
+    "MinSeparation",
     "Multistage",
     "MustOO",
     "MustOW",

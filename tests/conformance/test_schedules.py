@@ -136,7 +136,7 @@ def test_a_schedule_is_a_frozen_value_that_names_its_options(name: str) -> None:
     assert kind_of(name) is kind
     assert set(kind.options) == {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     # half of the records, which epochs of two steps have, too
-    made = kind.of_sizes(12, m=6, cycle=1)
+    made = kind.of_sizes(12, m=6, cycle=1, separation=2, t=2)
     assert made.steps_per_epoch(12) in (1, 2)
     assert np.arange(len(made.distinct_law(12))) @ made.distinct_law(12) == pytest.approx(6)
     with pytest.raises(ArgumentError, match=f"{name} needs .*m, the "):

@@ -98,6 +98,7 @@ MARKS = {
             "C23",
             "C24",
             "C25",
+            "C31",
         ),
         pytest.mark.slow,
     ),

@@ -678,11 +678,11 @@ def test_errors_of_a_product_of_powers_are_charged_times_the_sizes_of_the_others
     of the product so far."""
     draws = np.random.default_rng(5)
 
-    def spectrum(size: float) -> tuple[np.ndarray, fourier._Spectrum]:
+    def spectrum(size: float) -> tuple[np.ndarray, fourier.Spectrum]:
         true = size * np.exp(2j * math.pi * draws.random(500))
         error = draws.uniform(0, 1e-3, 500) * size
         values = true + error * np.exp(2j * math.pi * draws.random(500))
-        return true, fourier._Spectrum(values, size + error, error)
+        return true, fourier.Spectrum(values, size + error, error)
 
     (first, large), (second, small) = spectrum(5.0), spectrum(0.2)
     for one, other in ((large, small), (small, large)):

@@ -35,7 +35,7 @@ _PURPOSES = {
 _TYPES = {"m": whole_numbers, "largest_weight": number}
 
 # Options without a value.
-_FLAGS = {"drop_last"}
+_FLAGS = {"drop_last", "warm_start"}
 _OF_LOOP = ", or describe the training loop to dpsub loader"
 
 # One option serves several samplers: its help says what is common to them.
@@ -56,6 +56,7 @@ _OTHER_NAMES = {
     "truncated": "truncated_poisson",
     **dict.fromkeys(("shuffled", "shuffling", "reshuffling", "random_reshuffling"), "shuffle"),
     **dict.fromkeys(("balls_and_bins", "balls_in_bins", "allocation"), "random_allocation"),
+    **dict.fromkeys(("b_min_sep", "min_sep", "bminsep"), "min_separation"),
     **dict.fromkeys(("cyclic", "sequential", "in_order", "full_batch"), "deterministic"),
 }
 
@@ -169,7 +170,7 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
         sampler = kind(**{name: value for name, value in values.items() if value is not None})
     else:
         options.pop("rate", None)
-        _require(arguments, options)
+        _require(arguments, {name: options[name] for name in options if name not in _FLAGS})
         sampler = kind.of_sizes(arguments.n, **_sizes(arguments, kind))
     if getattr(sampler, "rate", None) == 1:
         arguments.remarks.append(

@@ -59,6 +59,7 @@ from dpsub.sampling.schedules import (
     TruncatedPoisson,
 )
 from dpsub.sampling.secret_cyclic_poisson import SecretCyclicPoisson
+from dpsub.sampling.separated import MinSeparation
 from dpsub.sampling.weighted import WeightedWr
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "Family",
     "Frame",
     "FrameSampler",
+    "MinSeparation",
     "Multistage",
     "MustOO",
     "MustOW",

@@ -66,8 +66,10 @@ _OWN_SIZES: dict[str, Callable[[int, int, int], Plan]] = {
 
 
 def scheme_names() -> tuple[str, ...]:
-    """Return the names of `SCHEMES`, and of all schedules that no scheme stands for."""
-    return *SCHEMES, *(name for name in SCHEDULES.names() if name not in SCHEMES)
+    """Return the names of `SCHEMES`, and of all schedules that no scheme stands for and that need a
+    batch size alone."""
+    others = {name: kind for name, kind in SCHEDULES.members().items() if name not in SCHEMES}
+    return *SCHEMES, *(name for name, kind in others.items() if {*kind.sizes} == {"m"})
 
 
 def _listed(name: str, n: int, m: int, steps: int, epochs: int) -> Schedule:

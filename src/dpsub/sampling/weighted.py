@@ -32,8 +32,8 @@ class WeightedDraws(WithReplacement):
 
 @dataclass(frozen=True)
 class WeightedWr(StagedSampler):
-    """Take m records independently, with replacement, each by public weights, of which
-    `largest_weight` is the largest after division by their sum: WeightedRandomSampler of PyTorch.
+    """Take m records independently, with replacement, each by public weights: the
+    WeightedRandomSampler of PyTorch. `largest_weight` is the largest one over the sum of all.
 
     Its law is that of the heaviest record. Draws are those of record 0 at the largest weight, all
     others alike; `PpsWithReplacement` draws by the weights of a frame.

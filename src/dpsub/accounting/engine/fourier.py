@@ -561,7 +561,7 @@ class ComposedLoss:
         # transform back adds its own; a real spectrum stores each conjugate pair once
         squares = 2 * float(np.einsum("i,i", product.error, product.error))
         squares -= float(product.error[0]) ** 2
-        back = _stage_error(size) * math.sqrt(np.einsum("i,i", values, values))
+        back = transform_error(size) * math.sqrt(np.einsum("i,i", values, values))
         return TiltedSum(
             values=values,
             start=centre + first,
@@ -575,19 +575,19 @@ class ComposedLoss:
             side=self.side,
         )
 
-    def _product(self, tilt: float, size: int) -> tuple[_Spectrum, float, int]:
+    def _product(self, tilt: float, size: int) -> tuple[Spectrum, float, int]:
         """The transform of the tilted sum on a cycle, its kappa, and the origin of its indices."""
         for_each = 2 * (work.transform(size) + work.TERM * size)
         work.ensure(len(self.plds) * for_each, "a transform of so many points")
         means, _ = self.cumulants.moments(tilt)
-        product: _Spectrum | None = None
+        product: Spectrum | None = None
         log_scale, centre = 0.0, 0
-        stage_error = _stage_error(size)
+        stage_error = transform_error(size)
         for pld, k, mean in zip(self.plds, self.steps, means, strict=True):
             # the mean at index 0 keeps the phases of all entries that matter small, and powers of
             # them accurate
             middle, kappa = round(mean / pld.step), pld.log_mgf(tilt)
-            masses = _tilted_masses(pld, tilt, kappa)
+            masses = tilted_masses(pld, tilt, kappa)
             cyclic = np.bincount((pld.indices - middle) % size, masses, minlength=size)
             spectrum = np.asarray(fft.rfft(cyclic))
             power = _power(spectrum, k, stage_error)
@@ -597,7 +597,7 @@ class ComposedLoss:
         assert product is not None
         return product, log_scale, centre
 
-    def _product_of_blends(self, tilt: float, size: int) -> tuple[_Spectrum, float, int]:
+    def _product_of_blends(self, tilt: float, size: int) -> tuple[Spectrum, float, int]:
         """`_product` for mixtures, at the frequencies where the product is not yet negligible:
         after few kinds these are a small part ("Many kinds")."""
         assert self.blends is not None
@@ -605,7 +605,7 @@ class ComposedLoss:
         logs = np.array([pld.log_mgf(tilt) for pld in self.plds])
         blends, kappas = self.blends, self.blends.log_mean(logs)
         of_first, of_second = blends.tilted(logs)
-        counts, stage_error = np.array(self.steps, dtype=float), _stage_error(size)
+        counts, stage_error = np.array(self.steps, dtype=float), transform_error(size)
         middle = round(float(np.mean(means)) / self.step)
         kept: np.ndarray = np.arange(size // 2 + 1)
         product: np.ndarray = np.ones(kept.size, dtype=complex)
@@ -644,7 +644,7 @@ class ComposedLoss:
         bound[kept] = np.exp(log_size)
         values[kept], error[kept] = product, bound[kept] * relative
         log_scale = float(np.einsum("i,i", counts, kappas))
-        return _Spectrum(values, bound, error), log_scale, middle * sum(self.steps)
+        return Spectrum(values, bound, error), log_scale, middle * sum(self.steps)
 
     @cached_property
     def _powers(self) -> np.ndarray:
@@ -654,18 +654,18 @@ class ComposedLoss:
         self, place: int, tilt: float, logs: np.ndarray, middle: int, size: int
     ) -> np.ndarray:
         pld = self.plds[place]
-        masses = _tilted_masses(pld, tilt, float(logs[place]))
+        masses = tilted_masses(pld, tilt, float(logs[place]))
         cyclic = np.bincount((pld.indices - middle) % size, masses, minlength=size)
         work.spend(work.transform(size))
         return np.asarray(fft.rfft(cyclic))
 
 
-def _stage_error(size: int) -> float:
+def transform_error(size: int) -> float:
     """Round-off of an entry of a transform of masses of total 1 ("Round-off of the transform")."""
     return 4 * _EPS * math.log2(size)
 
 
-def _tilted_masses(pld: PrivacyLossDistribution, tilt: float, kappa: float) -> np.ndarray:
+def tilted_masses(pld: PrivacyLossDistribution, tilt: float, kappa: float) -> np.ndarray:
     """m(x) e^{tilt x - kappa}, rounded to the side of the PLD."""
     sign = 1 if pld.side == "upper" else -1
     log_masses, log_factors = pld.log_masses, tilt * pld.losses
@@ -679,7 +679,7 @@ def _tilted_masses(pld: PrivacyLossDistribution, tilt: float, kappa: float) -> n
     return masses
 
 
-class _Spectrum(NamedTuple):
+class Spectrum(NamedTuple):
     """Entries of a transform, bounds of their sizes, computed and true ones, and of their
     errors."""
 
@@ -687,14 +687,14 @@ class _Spectrum(NamedTuple):
     size: np.ndarray
     error: np.ndarray
 
-    def times(self, other: _Spectrum) -> _Spectrum:
+    def times(self, other: Spectrum) -> Spectrum:
         """The product: |a b - A B| <= |a - A| |B| + |a| |b - B|, and what multiplying rounds."""
         size = self.size * other.size
         error = self.error * other.size + self.size * other.error + 4 * _EPS * size
-        return _Spectrum(self.values * other.values, size, error)
+        return Spectrum(self.values * other.values, size, error)
 
 
-def _power(spectrum: np.ndarray, k: int, stage_error: float) -> _Spectrum:
+def _power(spectrum: np.ndarray, k: int, stage_error: float) -> Spectrum:
     """The k-th power of a spectrum of entries off by `stage_error`."""
     work.spend(work.TERM * 4 * spectrum.size)
     size = np.abs(spectrum) + stage_error
@@ -716,7 +716,7 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> _Spectrum:
     # with the phase
     relative = stage_error / size[kept] + 8 * _EPS * (1 + np.abs(phase))
     error[kept] = k * bound[kept] * relative
-    return _Spectrum(power, bound, error)
+    return Spectrum(power, bound, error)
 
 
 @dataclass(frozen=True, eq=False)

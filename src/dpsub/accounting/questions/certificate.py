@@ -38,7 +38,9 @@ from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStep, HiddenSte
 from dpsub.accounting.schemes.shuffling.weights import Weights
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
+from dpsub.sampling.chains import Poisson
 from dpsub.sampling.schedules import Schedule, Shuffle, TruncatedPoisson
+from dpsub.sampling.separated import MinSeparation
 
 if TYPE_CHECKING:
     from dpsub.accounting.questions.account import Account
@@ -64,6 +66,7 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
     # first of all, answers that no file can hold are refused
     releases = [as_plain(release) for release in proof.releases]
     _check_revealed(proof)
+    _check_known(proof)
     _check_groups(proof)
     _check_one_plan(proof)
     _check_dropped(proof)
@@ -94,6 +97,18 @@ def _check_revealed(proof: Proof) -> None:
             raise UnsupportedError(
                 "a certificate needs a theorem of the sampler, got several releases of each sample "
                 f"with the samples revealed, Theorem {_REVEALED}; ask for one release of each"
+            )
+
+
+def _check_known(proof: Proof) -> None:
+    """Refuse a schedule whose theorem the verifier does not know."""
+    for release in proof.releases:
+        sampler = release.sampler
+        if isinstance(sampler, MinSeparation):
+            raise UnsupportedError(
+                "a certificate needs a theorem that the verifier knows, got min_separation, whose "
+                f"Theorem 87 it does not; ask for {Poisson(sampler.rate)} with as many steps, "
+                "which tells at least as much"
             )
 
 

@@ -25,6 +25,7 @@ from dpsub.noise.gaussian import GaussianProfile
 from dpsub.relations import Relation
 from dpsub.sampling.base import Chain, StagedSampler
 from dpsub.sampling.schedules import TruncatedPoisson
+from dpsub.sampling.separated import MinSeparation
 
 _MOST_DISTANCES = 48  # of a law of counts; more are merged, upwards
 _SELDOM = 1e-20  # times a step happens, what is left out where delta is not known
@@ -316,6 +317,8 @@ def _steps_of(
         return _steps_of_chain(release.chain(), release, relation, case.shift / s)
     if isinstance(release.sampler, TruncatedPoisson) and release.group == 1:
         return _steps_of_cut_samples(release.sampler, release, relation, target)
+    if isinstance(release.sampler, MinSeparation) and release.group == 1:
+        return _steps_of_separated(release.sampler, release, relation, case.shift / s)
     # the steps of a schedule revealed, or the distance of a group, record by record
     return _Steps.revealed(times, case.shift / s)
 
@@ -405,6 +408,19 @@ def _steps_of_cut_samples(
         lifted=2.0 / (farthest * s) if relation is Relation.ZERO_OUT else 1.0,
         is_added=relation is Relation.ADD_REMOVE,
     )
+
+
+def _steps_of_separated(
+    schedule: MinSeparation, release: Release, relation: Relation, revealed: float
+) -> _Steps:
+    """Return the steps of an epoch as those of Poisson sampling at the same rate, or the record's
+    steps revealed, where it is in nearly as many as it may be."""
+    s, rate, is_replaced = release.noise_multiplier, schedule.rate, relation is Relation.SUBSTITUTE
+    # squares of deviations of the loss of an epoch, roughly
+    if rate**2 * s**2 * math.expm1(s**-2) * schedule.separation >= 1:
+        return _Steps.revealed(release.times, revealed)
+    pair = WorPair(rate, s) if is_replaced else PoissonPair(rate, s)
+    return _steps_of_pair(pair, release.times * schedule.t, (2.0 if is_replaced else 1.0) / s)
 
 
 def _laplace_loss(case: Case, release: Release, relation: Relation) -> float:

@@ -35,6 +35,7 @@ from dpsub.sampling.schedules import (
     TruncatedPoisson,
 )
 from dpsub.sampling.secret_cyclic_poisson import SecretCyclicPoisson
+from dpsub.sampling.separated import MinSeparation
 from dpsub.sampling.weighted import WeightedWr
 
 DEFAULTS = (Relation.ADD_REMOVE, Relation.ZERO_OUT, Relation.SUBSTITUTE)
@@ -45,6 +46,7 @@ _MODULES: dict[type | str, str] = {
     CyclicPoisson: "deterministic",
     Deterministic: "deterministic",
     PersistentShuffle: "shuffling.one_order",
+    MinSeparation: "separation.scheme",
     RandomAllocation: "allocation.scheme",
     SecretCyclicPoisson: "secret_groups",
     Shuffle: "shuffling.scheme",

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import ndtri
@@ -301,9 +302,17 @@ def upper_pld(law: MeanLaw, step: float, swapped: bool) -> PrivacyLossDistributi
         loss, first, infinity = -loss, mass, law.lost + float(law.mass[0])
     # what ratios may be off by raises losses, and masses that are products with ratios
     loss = loss + 2 * law.ratio_error + 4 * _EPS * (1 + np.abs(loss))
-    first = first * (grown + 2 * law.ratio_error)
+    return on_grid(loss, first * (grown + 2 * law.ratio_error), infinity * grown, step)
+
+
+def on_grid(
+    loss: np.ndarray, first: np.ndarray, infinity: float, step: float
+) -> PrivacyLossDistribution:
+    """Return an upper law on a grid: masses at losses, rounded up, are moved to the grid losses on
+    either side, with both totals kept."""
     infinite = loss > MAX_LOSS - step
-    infinity = min(1.0, (infinity + float(first[infinite].sum())) * grown + _UNDERFLOW)
+    beyond = float(first[infinite].sum()) * (1 + 16 * _EPS)
+    infinity = min(1.0, infinity + beyond + _UNDERFLOW)
     loss, first = np.maximum(loss[~infinite], -MAX_LOSS), first[~infinite]
     below = np.floor(loss / step)
     up = np.expm1(np.minimum(below * step - loss, 0.0)) / math.expm1(-step)
@@ -505,12 +514,25 @@ def statistic(t: int, k: int, deviation: float, c: float, x: float, y: float) ->
     return laws_of_sums(z, value, Occupancy.of_one(t, k), (x * sigma, y * sigma))
 
 
+LawsOfSum = Callable[
+    [float, np.ndarray, np.ndarray, Occupancy, float], list[tuple[ComposedLoss, ComposedLoss]]
+]
+"""Function of a step, integers, edges, an occupancy and a shift: the law of the sum for each row,
+rounded down and up."""
+
+
 def laws_of_sums(
-    z: np.ndarray, value: np.ndarray, held: Occupancy, shifts: tuple[float, float]
+    z: np.ndarray,
+    value: np.ndarray,
+    held: Occupancy,
+    shifts: tuple[float, float],
+    laws_of: LawsOfSum | None = None,
 ) -> SumLaws:
     """For each shift masses of a sum of values of N(0, 1), one for each step; those of a step that
     holds i records are shifted by i times as much. Values are tabulated at increasing z, rise with
-    it, and are rounded to a grid."""
+    it, and are rounded to a grid. `laws_of` gives the laws of the sum where `held` says no more
+    than how far apart they are."""
+    laws_of = laws_of or _laws_of_rows
 
     @cache
     def moments(mean: float) -> tuple[float, float]:
@@ -535,7 +557,7 @@ def laws_of_sums(
         # any edges are right, as long as they are the same for all shifts: what is computed is a
         # number of the output, whose loss is a lower bound (F2)
         edges = np.interp((integers[:-1] + 0.5) * h, value, z)
-        laws = [_laws_of_rows(h, integers, edges, held, shift) for shift in shifts]
+        laws = [laws_of(h, integers, edges, held, shift) for shift in shifts]
         losses = [loss for rows in laws for law in rows for loss in law]
         reaches = [loss.cumulants.reach(tilt, -30.0) for loss in losses for tilt in _TILTS]
         if max(high - low for low, high in reaches) <= 2 * h * _MOST_PLACES:
@@ -635,6 +657,16 @@ def _masses(total: TiltedSum, places: np.ndarray, sign: int) -> np.ndarray:
     start = total.start - int(places[0])
     bounds[start : start + total.values.size] = np.maximum(total.values + sign * charge, 0.0)
     return np.maximum(bounds * factor, _UNDERFLOW if sign > 0 else 0.0)
+
+
+class UpperLaws(Protocol):
+    """An event that bounds by the composition of laws."""
+
+    def uppers(
+        self, step: float, tail: float, swapped: bool
+    ) -> list[tuple[PrivacyLossDistribution, int]]: ...
+
+    def spread(self) -> float: ...
 
 
 class SumAttack(AttackEvent):
@@ -738,12 +770,12 @@ def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profi
     return RememberedProfile(profile)
 
 
-def by_reference(first: Event, second: Event) -> Profile:
+def by_reference(first: UpperLaws, second: UpperLaws) -> Profile:
     """Return upper bounds of H_a(P || P'), a >= 1, by way of a common reference Q: the smallest of
     H_u(P || Q) + u H_(a/u)(Q || P'), u between 1 and a. `first` bounds P and Q, `second` P' and
     Q."""
 
-    def composed(event: Event, swapped: bool) -> ComposedLoss:
+    def composed(event: UpperLaws, swapped: bool) -> ComposedLoss:
         laws = event.uppers(*reference_grid(event), swapped)
         return ComposedLoss([pld for pld, _ in laws], [times for _, times in laws])
 
@@ -764,7 +796,7 @@ def by_reference(first: Event, second: Event) -> Profile:
     return profile
 
 
-def reference_grid(event: Event) -> tuple[float, float]:
+def reference_grid(event: UpperLaws) -> tuple[float, float]:
     """Return step and tail of the laws from which a bound by way of a reference is computed."""
     return event.spread() / 24, _PROFILE_TAIL
 

@@ -47,7 +47,7 @@ _BY_COUNT = {
 
 @covers(WeightedWr, relation=Relation.SUBSTITUTE)
 def weighted_draws(release: Release, relation: Relation) -> Case:
-    """Return the case of independent draws, of which each is the record with its own weight."""
+    """Return the case of independent draws: each takes the record with its own weight."""
     sampler = release.sampler
     assert isinstance(sampler, WeightedWr)
     is_added = relation is Relation.ADD_REMOVE
@@ -80,7 +80,7 @@ def weighted_draws(release: Release, relation: Relation) -> Case:
 
 @covers_groups(WeightedWr)
 def weighted_groups(release: Release, relation: Relation) -> Case:
-    """Return the case of several records, of which each may be the heaviest one."""
+    """Return the case of several records; each of them may be the heaviest one."""
     from dpsub.accounting.schemes.groups.scheme import by_composition
 
     sampler = release.sampler

@@ -1,0 +1,1 @@
+"""Poisson samples whose records wait between their steps."""
