@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpsub.accounting.questions.check import Check, check
     from dpsub.accounting.questions.curve import Curve, curve
     from dpsub.accounting.questions.events import ledger_of
+    from dpsub.accounting.questions.filter import Filter
     from dpsub.accounting.questions.ledger import Ledger
     from dpsub.accounting.questions.loader import LoaderRun, from_loader
     from dpsub.accounting.questions.question import account
@@ -63,6 +64,7 @@ _HOMES = {
     "accounting.questions.audit": ("audit",),
     "accounting.questions.check": ("Check", "check"),
     "accounting.questions.events": ("ledger_of",),
+    "accounting.questions.filter": ("Filter",),
     "accounting.questions.curve": ("Curve", "curve"),
     "accounting.questions.ledger": ("Ledger",),
     "accounting.questions.loader": ("LoaderRun", "from_loader"),
@@ -114,6 +116,7 @@ __all__ = [
     "DataError",
     "Deterministic",
     "DpsubError",
+    "Filter",
     "Ledger",
     "LoaderRun",
     "MinSeparation",

@@ -229,8 +229,8 @@ def test_moments_are_those_of_quadrature(rate: float, s: float, order: int) -> N
     def mixture(shift: float, t: float) -> float:
         return (1 - rate) * norm.pdf(t, 0, s) + rate * norm.pdf(t, shift, s)
 
-    place = int(np.searchsorted(first_upper._ORDERS, order))
-    assert first_upper._ORDERS[place] == order
+    place = int(np.searchsorted(first_upper.ORDERS, order))
+    assert first_upper.ORDERS[place] == order
     for relation, shift in ((ADDED, 1.0), (REPLACED, 2.0)):
         sampler, n = (Poisson(rate), None) if relation is ADDED else (Wor(int(1000 * rate)), 1000)
         release = released(sampler, n, s, 1)

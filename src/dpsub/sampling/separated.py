@@ -89,7 +89,7 @@ class MinSeparation(Schedule):
         return weights / (1 + (self.separation - 1) * self.rate)
 
     @cached_property
-    def occurrences(self) -> float:  # type: ignore[override]  # of frozen fields
+    def occurrences(self) -> float:
         # chances that a record is available, step by step
         available = np.zeros(self.t + self.separation)
         starts = self.waiting[: self.t]

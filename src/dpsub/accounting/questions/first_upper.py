@@ -270,16 +270,25 @@ def _moment_bounds(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
     """Orders, and log(delta(epsilon) e^((order - 1) epsilon)), at most, by each of them (Canonne,
     Kamath and Steinke 2020, Proposition 12)."""
     orders, log_moments = _log_moments(plan)
-    return orders, log_moments + _conversion(orders)
+    return orders, log_moments + conversion(orders)
 
 
-def _conversion(orders: np.ndarray) -> np.ndarray:
+def conversion(orders: np.ndarray) -> np.ndarray:
+    """Return log(delta e^((order - 1) epsilon)) for a moment of 1, at most."""
     return np.asarray((orders - 1) * np.log1p(-1 / orders) - np.log(orders) + SLACK)
+
+
+def log_moments(case: Case, release: Release, relation: Relation) -> np.ndarray:
+    """Return log E (P / Q)^order of these releases, of either data set first, at most, for each of
+    `ORDERS`; all losses of a step must be known."""
+    steps = _steps_of(case, release, relation, Target(epsilon=1.0))
+    assert isinstance(steps, _Steps) and steps.lost == 0
+    return _log_moments(_Plan((steps,), ()))[1]
 
 
 def _moment_delta(plan: _Plan, epsilon: float) -> float:
     orders, log_moments = _log_moments(plan)
-    log_delta = log_moments + _conversion(orders) - (orders - 1) * epsilon * (1 - 1e-12)
+    log_delta = log_moments + conversion(orders) - (orders - 1) * epsilon * (1 - 1e-12)
     by_orders = max(math.exp(min(float(log_delta.min()), 0.0)), _UNDERFLOW)
     # delta(epsilon) <= delta(0), the total variation, which is at most sqrt(KL / 2) (Pinsker); KL
     # is at most the Renyi divergence of order 2
@@ -494,19 +503,20 @@ def _most_drawn(times: int, rate: float, log_tail: float) -> int:
 
 # moments
 
-_ORDERS = np.unique(
+ORDERS = np.unique(
     np.concatenate([np.arange(2, 17), np.round(np.geomspace(17, 256, 14)), [512, 1024]])
 ).astype(int)
+"""Orders of moments."""
 # all pairs (order, j), 2 <= j <= order, one order after the other
-_ORDER = np.repeat(_ORDERS, _ORDERS - 1)
-_J = np.concatenate([np.arange(2, order + 1) for order in _ORDERS.tolist()])
-_STARTS = np.concatenate([[0], np.cumsum(_ORDERS - 1)[:-1]])
+_ORDER = np.repeat(ORDERS, ORDERS - 1)
+_J = np.concatenate([np.arange(2, order + 1) for order in ORDERS.tolist()])
+_STARTS = np.concatenate([[0], np.cumsum(ORDERS - 1)[:-1]])
 _LOG_CHOICES = gammaln(_ORDER + 1) - gammaln(_J + 1) - gammaln(_ORDER - _J + 1)
 
 
 def _log_moments(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
     """Orders, and log E_Q (P / Q)^order of all steps, rounded up."""
-    orders = _ORDERS.astype(float)
+    orders = ORDERS.astype(float)
     total = np.zeros(orders.size)
     for steps in plan.gaussian:
         # work: about 2e5 for each kind; charged to no budget, as both bounds exist without one
@@ -527,9 +537,9 @@ def _revealed_excess(steps: _Steps, orders: np.ndarray) -> np.ndarray:
 def _hidden_excess(steps: _Steps) -> np.ndarray:
     """The same with the counts hidden: sums over j of choices of j factors."""
     if steps.rate >= 1:
-        return np.full(_ORDERS.size, np.inf)
+        return np.full(ORDERS.size, np.inf)
     squares = (steps.lifted * steps.distances) ** 2
-    j = np.arange(2.0, _ORDERS[-1] + 1)
+    j = np.arange(2.0, ORDERS[-1] + 1)
     if steps.is_added:
         factors = _log_expm1(np.multiply.outer(j * (j - 1) / 2, squares))
     else:
@@ -547,7 +557,7 @@ def _hidden_excess(steps: _Steps) -> np.ndarray:
         terms += (_ORDER - _J) * math.log1p(-steps.rate)
     terms += SLACK + 1e-13 * np.abs(by_j)
     peak = np.maximum.reduceat(terms, _STARTS)
-    sums = np.add.reduceat(np.exp(terms - np.repeat(peak, _ORDERS - 1)), _STARTS)
+    sums = np.add.reduceat(np.exp(terms - np.repeat(peak, ORDERS - 1)), _STARTS)
     return np.asarray(peak + np.log(sums))
 
 

@@ -32,7 +32,7 @@ _LARGEST = 700.0  # exponent of a double
 _HALVINGS = 24
 _FEW = 32  # steps of a lag that one filter takes
 # log of the size below which entries are set to 0, and charged at that size
-_LOG_VANISHING = -80.0
+_LOG_VANISHING = -46.0
 
 
 @dataclass(frozen=True, eq=False)
