@@ -216,7 +216,7 @@ def _of_batch_size(arguments: Namespace, kind: Any) -> Schedule:
 def family_of(arguments: Namespace) -> Family:
     """The family of samplers whose last size, or rate, is to be solved for."""
     kind = kind_of(arguments.sampler)
-    if _has_fields(kind):
+    if issubclass(kind, Schedule) or kind.options:
         raise ArgumentError(
             f"--solve size does not support {kind.name}; solve for noise, or compare sizes"
         )

@@ -165,9 +165,10 @@ class _AvailableStep:
         most = np.where(drawn[0] > TINY, most * _ROUNDED, high)
         least = np.where(drawn[1] > TINY, least / _ROUNDED, low)
         mean, most, least = (np.clip(each, low, high) for each in (mean, most, least))
-        ends = tuple(
+        of_base, of_drawn = (
             (float(ndtr((t[0] - at) / s)), float(ndtr((at - t[-1]) / s))) for at in (0.0, 1.0)
         )
+        ends = of_base, of_drawn
         return cls(p, step, indices, off, low, high, base, drawn, mean, (least, most), ends)
 
     @property
