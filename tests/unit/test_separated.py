@@ -1,4 +1,4 @@
-"""Poisson samples with a minimum separation: both ends against enumerated paths and quadrature in
+"""Poisson samples with a minimum separation: both bounds against enumerated paths and quadrature in
 all steps, for fixed vectors and for vectors chosen from the first output."""
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def truth(schedule: MinSeparation, s: float, x: float, y: float) -> np.ndarray:
     )
 
 
-def ends(schedule: MinSeparation, s: float, relation: str, **asked: Any) -> np.ndarray:
+def bounds(schedule: MinSeparation, s: float, relation: str, **asked: Any) -> np.ndarray:
     found = [
         dpsub.account(
             schedule, noise_multiplier=s, epochs=1, epsilon=e, adjacency=relation, **asked
@@ -87,20 +87,20 @@ def ends(schedule: MinSeparation, s: float, relation: str, **asked: Any) -> np.n
 
 
 @pytest.mark.parametrize(("schedule", "s"), SMALL, ids=str)
-def test_both_ends_hold_for_a_record_set_to_0(schedule: MinSeparation, s: float) -> None:
-    lower, upper = ends(schedule, s, "zero_out")
+def test_both_bounds_hold_for_a_record_set_to_0(schedule: MinSeparation, s: float) -> None:
+    lower, upper = bounds(schedule, s, "zero_out")
     exact = truth(schedule, s, 1.0, 0.0)
     assert np.all(exact <= upper * (1 + 1e-6)) and np.all(lower <= exact * (1 + 5e-3) + 1e-6)
     # where a record is in nearly every step that it may be in, the order of the steps tells much
     assert upper[0] < 1.4 * exact[0] and lower[0] > 0.6 * exact[0]
     for smaller in (0.5, -1.0):
         assert np.all(truth(schedule, s, smaller, 0.0) <= upper * (1 + 1e-6))
-    np.testing.assert_array_equal(ends(schedule, s, "add_remove"), [lower, upper])
+    np.testing.assert_array_equal(bounds(schedule, s, "add_remove"), [lower, upper])
 
 
 @pytest.mark.parametrize(("schedule", "s"), SMALL, ids=str)
-def test_both_ends_hold_for_a_record_replaced(schedule: MinSeparation, s: float) -> None:
-    lower, upper = ends(schedule, s, "substitute")
+def test_both_bounds_hold_for_a_record_replaced(schedule: MinSeparation, s: float) -> None:
+    lower, upper = bounds(schedule, s, "substitute")
     worst = np.max(
         [truth(schedule, s, x, y) for x in (1.0, 0.5) for y in (-1.0, -0.3, 0.0, 1.0)], axis=0
     )
@@ -125,7 +125,7 @@ def test_vectors_that_are_chosen_from_the_first_output(relation: str) -> None:
         return found
 
     others = (0.0,) if relation == "zero_out" else (-1.0, 0.5, 0.0)
-    _, upper = ends(schedule, s, relation)
+    _, upper = bounds(schedule, s, relation)
     most = np.zeros(len(EPSILONS))
     for x, y in itertools.product((1.0, 0.6), others):
         second = [
@@ -167,7 +167,7 @@ def by_recursion(schedule: MinSeparation, s: float) -> np.ndarray:
 
 @pytest.mark.parametrize(("schedule", "s"), SMALL[:3], ids=str)
 def test_the_bound_is_that_of_its_recursion(schedule: MinSeparation, s: float) -> None:
-    _, upper = ends(schedule, s, "zero_out", width=1e-4)
+    _, upper = bounds(schedule, s, "zero_out", width=1e-4)
     found = by_recursion(schedule, s)
     assert np.all(found <= upper * (1 + 1e-3) + 1e-6)
     np.testing.assert_allclose(upper, found, rtol=3e-3, atol=1e-6)
@@ -193,7 +193,7 @@ def test_more_separation_tells_less() -> None:
 
 def test_a_separation_that_is_too_large_would_claim_too_much() -> None:
     """The brute force tells separations apart."""
-    _, upper = ends(MinSeparation(0.8, 3, 3), 0.7, "zero_out")
+    _, upper = bounds(MinSeparation(0.8, 3, 3), 0.7, "zero_out")
     assert np.any(truth(MinSeparation(0.8, 2, 3), 0.7, 1.0, 0.0) > 1.01 * upper)
 
 

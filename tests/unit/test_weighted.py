@@ -33,7 +33,7 @@ def draws(weights: tuple[float, ...], m: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def deltas(sampler: WeightedWr, s: float, relation: str, steps: int = 1) -> np.ndarray:
-    """Return the upper ends of delta, those of one tail."""
+    """Return both bounds of delta, shape (2, epsilons)."""
     found = [
         dpsub.account(
             sampler,

@@ -74,8 +74,8 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
         # One option may serve several samplers; its help lists each purpose once.
         for size, purpose in REGISTRY.get(name).sizes.items():
             sizes.setdefault(size, {})[purpose] = None
-    for size, served in _of_fields().items():
-        sizes.setdefault(size, {}).update(dict.fromkeys(served))
+    for field, served in _of_fields().items():
+        sizes.setdefault(field, {}).update(dict.fromkeys(served))
     for size, purposes in sizes.items():
         if size in _FLAGS:
             # as other options: None where it is not given

@@ -88,7 +88,7 @@ def counts_of(schedule: MinSeparation) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SeparatedEvent(Event):
-    """Upper end of one epoch for a record that is added, removed or set to 0."""
+    """Upper bound of one epoch for a record that is added, removed or set to 0."""
 
     schedule: MinSeparation
     deviation: float
@@ -272,7 +272,7 @@ class PoissonSteps(Event):
 
 @dataclass(frozen=True)
 class SeparatedReplaced(Event):
-    """Upper end of one epoch for a record that is replaced: the smaller one of that by way of no
+    """Upper bound of one epoch for a record that is replaced: the smaller one of that by way of no
     record, and of Gaussians 2 C apart in each of its steps, these revealed."""
 
     schedule: MinSeparation
@@ -283,7 +283,7 @@ class SeparatedReplaced(Event):
         """Upper bounds of H_a, a >= 1, in both directions."""
         removed = SeparatedEvent(self.schedule, self.deviation)
 
-        # where it is asked for: a budget that does not suffice for it leaves first ends
+        # where it is asked for: a budget that does not suffice for it leaves closed-form bounds
         @cache
         def by_no_record() -> Profile:
             return by_reference(removed, removed)
@@ -327,8 +327,9 @@ class SeparatedReplaced(Event):
 
 @dataclass(frozen=True)
 class SeparatedSum(SumAttack):
-    """Lower end of one epoch by a sum of functions of its steps: of the logarithm of the likelihood
-    ratio of a step, at `tilt` times the mean rate; the record moves its steps by x or by y."""
+    """Lower bound of one epoch by a sum of functions of its steps: of the logarithm of the
+    likelihood ratio of a step, at `tilt` times the mean rate; the record moves its steps by x or by
+    y."""
 
     schedule: MinSeparation
     deviation: float
