@@ -13,8 +13,10 @@ import pytest
 from scipy.stats import norm
 
 import dpsub
+from dpsub.accounting.schemes import case_of
 from dpsub.accounting.schemes.separation.events import counts_of
 from dpsub.accounting.schemes.separation.renewal import _Recursion
+from dpsub.relations import Relation
 from dpsub.sampling import MinSeparation
 
 Path = dict[tuple[int, ...], float]
@@ -267,3 +269,34 @@ def asked(schedule: MinSeparation, **more: Any) -> dpsub.Account:
     return dpsub.account(
         schedule, noise_multiplier=2.0, epochs=1, delta=1e-5, adjacency="zero_out", **more
     )
+
+
+@pytest.mark.parametrize("schedule", [each for each, _ in SMALL], ids=str)
+@pytest.mark.parametrize("other", [None, -1.0])
+def test_an_audit_plays_the_likelihood_ratio_of_an_epoch(
+    schedule: MinSeparation, other: float | None
+) -> None:
+    release = dpsub.Release(schedule, 3, noise_multiplier=0.8)
+    relation = Relation.ADD_REMOVE if other is None else Relation.SUBSTITUTE
+    attack = case_of(release, relation).static()  # type: ignore[misc]
+    outputs = np.random.default_rng(2).normal(size=(50, schedule.t))
+    law = paths(schedule)
+
+    def density(value: float) -> np.ndarray:
+        total = np.zeros(50)
+        for steps, chance in law.items():
+            means = [value * (step in steps) for step in range(schedule.t)]
+            total += chance * norm.pdf(outputs, means, 0.8).prod(axis=1)
+        return total
+
+    wanted = np.log(density(1.0)) - np.log(density(other or 0.0))
+    np.testing.assert_allclose(attack.losses(outputs), wanted, rtol=1e-9, atol=1e-12)
+    chances = [sum(c for steps, c in law.items() if i in steps) for i in range(schedule.t)]
+    np.testing.assert_allclose(schedule.chances, chances, rtol=1e-12)
+
+
+def test_an_audit_finds_no_more_than_is_proved() -> None:
+    asked: dict[str, Any] = {"noise_multiplier": 0.8, "epochs": 1, "adjacency": "zero_out"}
+    schedule = MinSeparation(0.3, 4, 10)
+    found = dpsub.audit(schedule, 5, epsilon=0.5, draws=20_000, **asked)
+    assert found.consistent and 0 < found.shown.lower <= found.account.upper

@@ -89,8 +89,9 @@ class MinSeparation(Schedule):
         return weights / (1 + (self.separation - 1) * self.rate)
 
     @cached_property
-    def occurrences(self) -> float:
-        # chances that a record is available, step by step
+    def chances(self) -> np.ndarray:
+        """Probabilities that one record is in each step of an epoch, shape (t,)."""
+        # that it is available, step by step
         available = np.zeros(self.t + self.separation)
         starts = self.waiting[: self.t]
         available[: starts.size] = starts
@@ -98,7 +99,11 @@ class MinSeparation(Schedule):
             chance = available[step]
             available[step + 1] += (1 - self.rate) * chance
             available[step + self.separation] += self.rate * chance
-        return float(self.rate * available[: self.t].sum())
+        return self.rate * available[: self.t]
+
+    @property
+    def occurrences(self) -> float:
+        return float(self.chances.sum())
 
     @property
     def most_occurrences(self) -> int:

@@ -153,3 +153,31 @@ class TurnsAttack(EpochAttack):
         missed = np.log1p(-self.rate) if self.rate < 1 else -np.inf
         of_groups = np.logaddexp(missed, np.log(self.rate) + terms).sum(axis=1)
         return np.logaddexp.reduce(of_groups, axis=1) - np.log(outputs.shape[2])
+
+
+@dataclass(frozen=True, eq=False)
+class SeparatedAttack(EpochAttack):
+    """An epoch of steps that a record waits between: it is drawn with probability `rate` where it
+    is available, again `separation` steps later, at first after a wait with the probabilities
+    `waiting`. `weights` are its chances to be in each step."""
+
+    rate: float = field(kw_only=True)
+    separation: int = field(kw_only=True)
+    waiting: np.ndarray = field(kw_only=True)
+
+    def _log_mixture(self, outputs: np.ndarray, shift: float) -> np.ndarray:
+        if shift == 0:
+            return np.zeros(len(outputs))
+        terms = (shift * outputs - 0.5 * shift * shift) / self.noise_multiplier**2
+        steps = len(self.weights)
+        # likelihoods of the outputs so far, by the step at which the record is available next
+        log_next = np.full((steps + self.separation, len(outputs)), -np.inf)
+        with np.errstate(divide="ignore"):
+            log_next[: self.waiting.size] = np.log(self.waiting)[:, None]
+            log_missed, log_drawn = np.log1p(-self.rate), np.log(self.rate)
+        for step, term in enumerate(terms.T):
+            now = log_next[step].copy()
+            log_next[step] = -np.inf
+            for later, log_chance in (1, log_missed), (self.separation, log_drawn + term):
+                log_next[step + later] = np.logaddexp(log_next[step + later], now + log_chance)
+        return np.asarray(np.logaddexp.reduce(log_next[steps:], axis=0))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dpsub.accounting.engine.pairs import MIN_SCALE, PoissonPair, WorPair
 from dpsub.accounting.engine.privacy_events import EnclosedEvent, Event, PairEvent
-from dpsub.accounting.games.static import Neighbours
+from dpsub.accounting.games.static import ANY_N, Neighbours, SeparatedAttack
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import (
     OTHER,
@@ -68,6 +68,7 @@ def min_separation(release: Release, relation: Relation) -> Case:
         conditions=conditions_of(release, relation, (_PLAN,)),
         choices=(AttackChoice(neighbours, "step functions"),),
         shift=math.sqrt(most) * (2.0 if is_replaced else 1.0),
+        static=lambda: _played(schedule, release, neighbours),
         attack_section="4.2",
         attack_certified=False,
     )
@@ -82,6 +83,20 @@ def min_separation(release: Release, relation: Relation) -> Case:
         )
         return replace(case, proved=proved)
     return case
+
+
+def _played(schedule: MinSeparation, release: Release, neighbours: Neighbours) -> SeparatedAttack:
+    n, other = release.n or ANY_N, neighbours.other
+    return SeparatedAttack(
+        neighbours,
+        (n + (other is None), n),
+        (neighbours.record, other or 0.0),
+        schedule.chances,
+        release.noise_multiplier,
+        rate=schedule.rate,
+        separation=schedule.separation,
+        waiting=schedule.waiting,
+    )
 
 
 def _event(schedule: MinSeparation, s: float, relation: Relation) -> Event:
