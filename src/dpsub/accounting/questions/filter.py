@@ -181,9 +181,11 @@ def _costs(release: Release, relation: Relation) -> np.ndarray:
     kinds: tuple[str, ...] = ()
     if isinstance(release.sampler, StagedSampler):
         kinds = release.chain().kinds
-    if kinds != ("poisson",) or release.mechanism != "gaussian" or release.group != 1:
+    is_plain = release.group == release.releases_per_sample == 1
+    is_plain = is_plain and release.records_per_user is None and release.strategy is None
+    if kinds != ("poisson",) or release.mechanism != "gaussian" or not is_plain:
         raise UnsupportedError(
-            "releases that are chosen from past outputs are covered for Poisson samples with "
+            "releases that are chosen from past outputs are covered for fresh Poisson samples with "
             f"Gaussian noise and single records, got {release}; use dpsub.Poisson(rate), or a "
             "Ledger for releases that are fixed in advance"
         )

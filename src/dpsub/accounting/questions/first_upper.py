@@ -326,7 +326,8 @@ def _steps_of(
         return _steps_of_chain(release.chain(), release, relation, case.shift / s)
     if isinstance(release.sampler, TruncatedPoisson) and release.group == 1:
         return _steps_of_cut_samples(release.sampler, release, relation, target)
-    if isinstance(release.sampler, MinSeparation) and release.group == 1:
+    # of one record in steps that are released once each
+    if isinstance(release.sampler, MinSeparation) and case.theorem.number == "87":
         return _steps_of_separated(release.sampler, release, relation, case.shift / s)
     # the steps of a schedule revealed, or the distance of a group, record by record
     return _Steps.revealed(times, case.shift / s)
