@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import dpsub
+from dpsub.accounting.engine import work
 from dpsub.accounting.questions import recommend as source
 from dpsub.accounting.questions.fast_search import Needed, needed
 from dpsub.accounting.questions.recommend import Recommendation, SchemeNoise, recommend
@@ -223,12 +225,49 @@ def test_a_scheme_without_its_work_has_noise_by_first_ends(monkeypatch: pytest.M
     assert found.schemes[0].name == "poisson"  # of those that are even the one that is used most
 
 
-@pytest.mark.thorough
-def test_what_only_another_relation_covers_is_named() -> None:
-    found = recommend(1000, batch_size=100, epochs=1, epsilon=1.0, delta=1e-5)
-    assert found.elsewhere["shuffle"] == ("substitute", "zero_out")
+def test_an_attack_that_the_budget_ended_refutes_as_much_as_closed_forms(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ended(release: Release, goal: Goal) -> Needed:
+        with suppress(NumericalError), work.limited(0.0):
+            work.spend(1.0)
+        return Needed(2.0, 1e-3, 0.5, 1.0)
+
+    monkeypatch.setattr(source, "needed", ended)
+    found = recommend(1000, batch_size=10, epochs=1, epsilon=1.0, delta=1e-5, quick=True)
+    assert all(each.refuted > 0.01 for each in found.schemes if each.name == "wor")
+
+
+def test_shuffled_batches_under_another_relation_are_looked_at_by_grids(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shares = {}
+
+    def one_look(release: Release, goal: Goal) -> Needed:
+        shares[type(release.sampler).__name__, goal.adjacency] = work.left() / work.UNITS
+        if not isinstance(release.sampler, dpsub.Shuffle):
+            raise NumericalError("out of work")
+        return Needed(2.0, 1.0, 0.5, 1.0)
+
+    monkeypatch.setattr(source, "needed", one_look)
+    found = recommend(1000, batch_size=100, epochs=1, epsilon=1.0, delta=1e-5, quick=True)
+    known = {each.name: each for each in found.elsewhere}
+    # what a search for the noise of tens of epochs takes
+    assert shares["Shuffle", "zero_out"] >= 1
+    assert known["shuffle"].is_refined and not known["deterministic"].is_refined
     said = " ".join(str(found).split())
-    assert "no theorem under add_remove for deterministic, shuffle: ask" in said
+    assert "shuffle no theorem covers add_remove; under zero_out: 2 proved" in said
+    assert "deterministic under zero_out; ask dpsub calibrate, or raise effort" in said
+    assert "shuffle under zero_out" not in said
+
+
+@pytest.mark.thorough
+def test_the_noise_of_shuffled_batches_is_that_of_a_calibration() -> None:
+    target = {"epsilon": 2.0, "delta": 1e-5}
+    found = recommend(10_000, batch_size=1000, epochs=2, **target)
+    [shuffle] = [each for each in found.elsewhere if each.name == "shuffle"]
+    alone = dpsub.calibrate(dpsub.Shuffle(1000), 10_000, epochs=2, adjacency="zero_out", **target)
+    assert shuffle.noise_multiplier <= 1.01 * alone.noise_multiplier
 
 
 def test_the_best_is_one_of_several_while_attacks_leave_them_open(found: Recommendation) -> None:

@@ -139,6 +139,7 @@ def run(arguments: Namespace) -> Answer:
     explained += [
         (other.name, recommendation.elsewhere_text(other)) for other in recommendation.elsewhere
     ]
+    explained += [("note", text) for text in recommendation.unrefined_text()]
     # Schemes left out for one reason stand in one line.
     for reason in dict.fromkeys(recommendation.left_out.values()):
         names = ", ".join(name for name, own in recommendation.left_out.items() if own == reason)

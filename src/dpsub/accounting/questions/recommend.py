@@ -62,6 +62,9 @@ _FACTORS = (0.25, 0.5, 1, 2, 4)
 _SHOWN = 4  # ratios of other schemes in a few words
 # of the budget, for a first look at each scheme, and of what is left, for the next one that is open
 _FIRST_SHARE, _NEXT_SHARE = 1 / 48, 2 / 3
+# of what first looks leave, for shuffled batches where no theorem covers the relation: many train
+# with them, and nothing looks at them again
+_SHUFFLE_SHARE = 1 / 3
 _EFFORT = 4.0  # for a dozen schemes together, times that of one question
 _FIRST_ENDS = "Closed-form bounds, docs/proofs/first_ends.md"
 _EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
@@ -116,6 +119,11 @@ class SchemeNoise:
     theorem: str = ""
     lower_theorem: str = ""
     adjacency: str = ""
+
+    @property
+    def is_refined(self) -> bool:
+        """Whether grids proved the noise; closed-form bounds may be far above what is needed."""
+        return self.theorem != _FIRST_ENDS
 
 
 @dataclass(frozen=True)
@@ -194,8 +202,21 @@ class Recommendation(words.ShortText):
         if self.even:
             notes.append(f"no attack refutes this noise for {', '.join(self.even)}")
         lines += [(each.name, self.elsewhere_text(each)) for each in self.elsewhere]
-        lines.append(("note", "; ".join(notes)))
+        lines.append(("note", "; ".join([*notes, *self.unrefined_text()])))
         return words.Text(title, [line for line in lines if line[1]])
+
+    def unrefined_text(self) -> list[str]:
+        """Return a sentence on the schemes whose noise is known by closed forms alone, if any."""
+        coarse = [each for each in (*self.schemes, *self.elsewhere) if not each.is_refined]
+        if not coarse:
+            return []
+        names = ", ".join(
+            each.name if each.adjacency == self.adjacency else f"{each.name} under {each.adjacency}"
+            for each in coarse
+        )
+        return [
+            f"not refined, by closed forms alone: {names}; ask dpsub calibrate, or raise effort"
+        ]
 
     def elsewhere_text(self, other: SchemeNoise) -> str:
         """Return the noise of a scheme under another relation, and why it is that one."""
@@ -411,14 +432,15 @@ def _under_others(
     trainings: Mapping[str, Release | str], names: Iterable[str], goal: Goal
 ) -> dict[str, _ProvedScheme]:
     """Return the schemes that a theorem covers under another relation than that of the goal, each
-    after a first look, under the first such relation."""
+    after a first look, under the first such relation; a closer look at shuffled batches."""
     found: dict[str, _ProvedScheme] = {}
     budget = work.left() / work.UNITS
     for name in names:
         release = trainings[name]
         for relation in () if isinstance(release, str) else DEFAULTS:
             assert isinstance(release, Release)
-            with suppress(ArgumentError, UnsupportedError), work.limited(_FIRST_SHARE * budget):
+            share = _SHUFFLE_SHARE if name == _SHUFFLE else _FIRST_SHARE
+            with suppress(ArgumentError, UnsupportedError), work.limited(share * budget):
                 other = replace(goal, adjacency=relation)
                 found[name] = _looked_at(release, Proof.of([release], relation), other)
                 break
@@ -428,12 +450,15 @@ def _under_others(
 def _looked_at(release: Release, proof: Proof, goal: Goal) -> _ProvedScheme:
     """Return the scheme with its noise by grids, or by closed-form bounds where the budget does not
     suffice."""
+    before = work.refusals()
     try:
         noise, by = needed(release, goal), proof.theorem
     except NumericalError:
         noise, by = first_needed(release, goal), _FIRST_ENDS
-    if not noise.necessary:
-        noise = noise._replace(necessary=first_needed(release, goal).necessary)
+    # an attack that the budget ended may refute less than the closed forms do
+    if by != _FIRST_ENDS and (not noise.necessary or work.refusals() > before):
+        first = first_needed(release, goal)
+        noise = noise._replace(necessary=max(noise.necessary, first.necessary))
     return _ProvedScheme(release, noise, proof, by)
 
 
