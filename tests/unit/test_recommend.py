@@ -350,3 +350,29 @@ def test_a_picture_shows_what_is_proved_above_what_is_refuted(
     # the better one of two proofs at the size of the question
     assert proved[0].get_ydata()[2] == 1.0 and proved[-1].get_ydata()[2] == 5.0
     assert (tmp_path / "r.svg").stat().st_size > 1000
+    assert found.drawn()[1] == {}
+    # the size of the question is known in any case
+    monkeypatch.setattr(source._Training, "noise_of", lambda *_: None)
+    _, left_out = found.drawn()
+    assert left_out == {name: [2, 3, 12, 24] for name in names}
+    # an attack that is not drawn has no entry
+    unattacked = tuple(replace(each, refuted=0.0) for each in schemes)
+    [legend] = replace(found, schemes=unattacked).plot().legends
+    assert [text.get_text() for text in legend.get_texts()] == names
+
+
+def test_the_answer_is_printed_before_the_picture_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+
+    def drawn(_: Recommendation, file: Path) -> tuple[None, dict[str, list[int]]]:
+        said.append(capsys.readouterr().out)
+        return None, {"wor": [50, 1000]}
+
+    monkeypatch.setattr(Recommendation, "drawn", drawn)
+    line = "recommend --n 1000 --batch-size 100 --epochs 1 --epsilon 1 --delta 1e-5 --effort 0.01"
+    assert main([*line.split(), "--plot", str(tmp_path / "r.svg")]) == 0
+    assert "noise multiplier" in said[0]
+    after = capsys.readouterr().out
+    assert after.endswith("r.svg; left out, as no noise was proved: wor at 50, 1,000\n")

@@ -139,13 +139,7 @@ def _run(command: str, words: list[str]) -> int:
             f"dpsub {command}: --tight is the default now and goes in the next release; drop it",
             file=sys.stderr,
         )
-    with (
-        warnings.catch_warnings(),
-        _progress(command),
-        _time_limit(getattr(arguments, "time_limit", None)),
-    ):
-        # Numerical uncertainty is part of the bounds of an answer.
-        warnings.simplefilter("ignore")
+    with _computing(command, arguments):
         # A command that takes several values of an option at once shares its work between them; the
         # others get one question each.
         asked_apart = _several(arguments, without=getattr(module, "TAKES_SEVERAL", ()))
@@ -157,8 +151,27 @@ def _run(command: str, words: list[str]) -> int:
     else:
         options = _options(command)
         show("\n\n".join(answer.spelt(options).text(arguments.explain) for answer in answers))
+    for answer in answers:
+        if answer.later is not None:
+            with _computing(command, arguments):
+                said = answer.later()
+            if not arguments.json:
+                show(said)
     # With --strict the worst verdict of several questions decides.
     return max(answer.status for answer in answers)
+
+
+@contextlib.contextmanager
+def _computing(command: str, arguments: Namespace) -> Iterator[None]:
+    """Computations of a command: their progress is shown, and the time limit ends them."""
+    with (
+        warnings.catch_warnings(),
+        _progress(command),
+        _time_limit(getattr(arguments, "time_limit", None)),
+    ):
+        # Numerical uncertainty is part of the bounds of an answer.
+        warnings.simplefilter("ignore")
+        yield
 
 
 def parser_of(command: str) -> Parser:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,8 @@ class Answer:
     """The answer of a command.
 
     `values` are for JSON, a list if there were several questions; the title and the lines are for
-    people, those of `explained` with --explain; `status` is the exit status.
+    people, those of `explained` with --explain; `status` is the exit status. What takes longer than
+    the answer is done by `later`, when that is printed, and says what it did.
     """
 
     values: Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -50,6 +51,7 @@ class Answer:
     lines: Sequence[Line] = ()
     explained: Sequence[Line] = ()
     status: int = 0
+    later: Callable[[], str] | None = None
 
     def with_remarks(self, remarks: Sequence[str]) -> Answer:
         """The answer with the remarks about its question; a short answer joins them in one line."""

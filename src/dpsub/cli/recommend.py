@@ -21,8 +21,11 @@ record is in one batch of each epoch), theorem, lower_theorem (of the attack), a
 from __future__ import annotations
 
 from argparse import Namespace
+from functools import partial
+from pathlib import Path
 
 import dpsub
+from dpsub.accounting.questions.recommend import Recommendation
 from dpsub.accounting.questions.words import Line, down, near, theorem_text, up
 from dpsub.cli.answers import Answer, aligned, grouped
 from dpsub.cli.parsing import Parser, add_choice, numbers, whole_number, whole_numbers
@@ -70,7 +73,11 @@ def add_arguments(parser: Parser) -> None:
         "add_remove",
     )
     add_group(parser)
-    add_plot(parser, "the noise of the first schemes over the batch size, which takes a minute")
+    what = (
+        "the noise of up to five schemes over five batch sizes, after the answer is printed: each "
+        "takes up to half of --effort, all a minute or two; --time-limit counts anew"
+    )
+    add_plot(parser, what)
     # Accounting alone, of a dozen schemes; a comparison that takes minutes would not be made before
     # a training.
     parser.add_effort(4.0)
@@ -97,8 +104,6 @@ def run(arguments: Namespace) -> Answer:
         time_limit=arguments.time_limit,
         quick=arguments.quick,
     )
-    if arguments.plot is not None:
-        recommendation.plot(arguments.plot)
     first = recommendation.schemes[0]
     arguments.steps = first.steps
     schemes = [
@@ -159,4 +164,15 @@ def run(arguments: Namespace) -> Answer:
         ("noise on the mean", mean),
         ("relation", recommendation.relation_text()),
     ]
-    return Answer(values, *recommendation.text(), explained)
+    later = None if arguments.plot is None else partial(_draw, recommendation, arguments.plot)
+    return Answer(values, *recommendation.text(), explained, later=later)
+
+
+def _draw(recommendation: Recommendation, file: Path) -> str:
+    """Write the picture, and say which batch sizes are left out, where limits ended the proof."""
+    _, left_out = recommendation.drawn(file)
+    said = [f"picture: {file}"]
+    for name, sizes in left_out.items():
+        shown = ", ".join(map(grouped, sizes))
+        said.append(f"left out, as no noise was proved: {name} at {shown}")
+    return "; ".join(said)

@@ -209,7 +209,8 @@ def schemes_figure(
         axes.fill_between(sizes, refuted, proved, color=colour, alpha=0.12, linewidth=0)
         axes.plot(sizes, refuted, color=colour, **_BELOW)
         axes.plot(sizes, proved, color=colour, label=name, marker="o", markersize=3.5, **_ABOVE)
-    axes.plot([], [], color="0.4", label="refuted by an attack", **_BELOW)
+    if any(refuted > 0 for points in curves.values() for _, _, refuted in points):
+        axes.plot([], [], color="0.4", label="refuted by an attack", **_BELOW)
     axes.set(xlabel="batch size, at equal numbers of epochs", xscale="log")
     axes.set_ylabel(f"noise multiplier for ε = {near(epsilon)}, δ = {_power(delta)}")
     _label_sizes(axes, sorted({point[0] for points in curves.values() for point in points}))

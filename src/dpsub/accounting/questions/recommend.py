@@ -173,15 +173,26 @@ class Recommendation(words.ShortText):
         over the batch size, and write the picture if a path is given; errors as in `Account.plot`.
 
         Each scheme is looked at again for each size, with half of the effort of this answer, which
-        takes up to a minute by default.
+        takes a minute or two by default.
         """
+        return self.drawn(path)[0]
+
+    def drawn(self, path: str | Path | None = None) -> tuple[Figure, dict[str, list[int]]]:
+        """Draw as `plot` does; also return the batch sizes for which nothing was proved, by
+        scheme."""
         plot.check_can_plot(path)
         assert self._training is not None
         goal = self._training.goal
-        figure = plot.schemes_figure(self._training.curves(self), goal.epsilon, goal.delta)
+        curves = self._training.curves(self)
+        figure = plot.schemes_figure(curves, goal.epsilon, goal.delta)
         if path is not None:
             plot.save(figure, path)
-        return figure
+        sizes = self._training.sizes()
+        missing = {
+            name: [m for m in sizes if m not in {point[0] for point in points}]
+            for name, points in curves.items()
+        }
+        return figure, {name: left_out for name, left_out in missing.items() if left_out}
 
     def text(self) -> words.Text:
         """The answer in a few words, as `print` shows it."""
@@ -264,17 +275,22 @@ class _Training:
         if _SHUFFLE in known and _SHUFFLE not in drawn:
             drawn[plot.MOST_SCHEMES - 1 :] = [_SHUFFLE]
         curves: dict[str, list[tuple[float, float, float]]] = {name: [] for name in drawn}
-        for factor in _FACTORS:
-            resized = replace(self, m=round(factor * self.m))
-            for name in drawn if 0 < resized.m <= self.n else []:
+        for size in self.sizes():
+            resized = replace(self, m=size)
+            for name in drawn:
                 found = [noise] if (noise := resized.noise_of(name)) else []
-                if factor == 1:
+                if size == self.m:
                     found.append(Needed(known[name].noise_multiplier, known[name].refuted, 0, 0))
                 if found:
                     least = min(noise.noise_multiplier for noise in found)
                     most = max(noise.necessary for noise in found)
-                    curves[name].append((resized.m, least, most))
+                    curves[name].append((size, least, most))
         return curves
+
+    def sizes(self) -> list[int]:
+        """Return the batch sizes of a picture."""
+        sizes = [round(factor * self.m) for factor in _FACTORS]
+        return [size for size in sizes if 0 < size <= self.n]
 
     def noise_of(self, name: str) -> Needed | None:
         """Return the noise of one scheme after a look at it; None if nothing is proved."""
