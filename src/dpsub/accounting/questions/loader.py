@@ -33,6 +33,10 @@ _ORDERS = {
     True: "one uniform order for all epochs",
 }
 """Notes on a random order, by whether it is kept."""
+_ONE_NOISE = (
+    "one noise of this multiplier on the sum over all ranks; where every rank adds its own, give "
+    "noise_per_rank"
+)
 _ONE_SIDED = (
     "the lower bound is trivial: the upper one is for an order of the records that leaks at "
     "least as much"
@@ -55,11 +59,14 @@ class LoaderRun:
         The relation of the guarantee.
     notes : tuple of str
         The decisions made, in sentences.
+    training : str
+        What was trained, in words, where it stopped before the releases end.
     """
 
     releases: tuple[Release, ...]
     adjacency: str
     notes: tuple[str, ...] = ()
+    training: str = ""
 
     @property
     def steps(self) -> int:
@@ -72,7 +79,8 @@ class LoaderRun:
         return any(release.one_sided for release in self.releases)
 
     def ledger(self) -> Ledger:
-        """The run as a ledger, for every other question."""
+        """The run as a ledger, for every other question; a ledger has no relation of its own, so
+        give `adjacency` with each."""
         return Ledger(self.releases)
 
     def account(
@@ -83,9 +91,15 @@ class LoaderRun:
         **asked: Unpack[WidthKeywords],
     ) -> Account:
         """Bound delta at `epsilon`, or epsilon at `delta`; parameters as in
-        `dpsub.Ledger.account`."""
+        `dpsub.Ledger.account`. The notes are among its conditions."""
         asked.setdefault("adjacency", self.adjacency)
-        return self.ledger().account(epsilon=epsilon, delta=delta, **asked)
+        found = self.ledger().account(epsilon=epsilon, delta=delta, **asked)
+        assert found.asked is not None
+        return replace(
+            found,
+            conditions=(*found.conditions, *self.notes),
+            asked=replace(found.asked, training=self.training),
+        )
 
 
 def from_loader(
@@ -223,6 +237,8 @@ def from_loader(
         length = _Length.of(epochs, samples, taken.count, uses)
         shuffled = PersistentShuffle if same_order else Shuffle
         run = _in_an_order(batches, taken, noise, length, is_windowed, shuffled)
+    if batches.ranks > 1 and not noise_per_rank:
+        run = replace(run, notes=(*run.notes, _ONE_NOISE))
     if records_per_user is not None:
         run = _of_users(run, records_per_user)
     return run if uses == 1 else _used(run, uses, is_cut=(steps or 0) % uses > 0)
@@ -253,6 +269,14 @@ class _Length:
     def is_cut(self) -> bool:
         """Whether the run stops within an epoch."""
         return self.steps < self.epochs * self.per_epoch
+
+    @property
+    def training(self) -> str:
+        """The run in words, where it stops within an epoch."""
+        if not self.is_cut:
+            return ""
+        epochs = plural(self.epochs, "whole epoch")
+        return f"A training of {self.steps * self.uses} steps, accounted as {epochs}"
 
     def notes(self) -> tuple[str, ...]:
         if not self.is_cut:
@@ -303,7 +327,7 @@ def _in_an_order(
         one_sided=is_stood_for or length.is_cut,
     )
     notes += [*length.notes(), _FIXED_SIZE, *[_ONE_SIDED] * is_stood_for]
-    return LoaderRun((release,), "zero_out", tuple(notes))
+    return LoaderRun((release,), "zero_out", tuple(notes), length.training)
 
 
 _WHY_FIXED = {

@@ -171,17 +171,18 @@ def _sentence(account: Account, guarantee: str, clip: float | str, norm: str, se
         )
     if selected:
         released = f"the best of {selected}, where each run makes {released},"
+    subject = f"The release of {released}"
     attack = f"{without_attack(account).capitalize()}."
+    if account.asked.training:
+        subject = f"{account.asked.training}, {released}, which reveal at least as much,"
+        attack = "No lower bound is given, since the training revealed less than these epochs."
     if account.lower > 0:
         attack = (
             f"An attack attains {account.quantity} = {down(account.lower)}: no claim below it "
             "can hold."
         )
     proof = "; ".join(filter(None, [account.theorem, f"dpsub {version('dpsub')}"]))
-    return (
-        f"The release of {released} is {guarantee}-differentially private under {change} "
-        f"({proof}). {attack}"
-    )
+    return f"{subject} is {guarantee}-differentially private under {change} ({proof}). {attack}"
 
 
 def _released(release: Release) -> str:

@@ -33,6 +33,7 @@ _KINDS = {
     "paper": "paper: the value of the papers' pair",
 }
 _NONE_KNOWN = "no attack is known"
+_OF_ANOTHER = "attacks on these releases say nothing of the training, which reveals at most as much"
 _EMPTY = "an empty guarantee: every mechanism satisfies it"
 _RELATIONS = {
     Relation.ADD_REMOVE: "add_remove ({} added or removed)",
@@ -77,10 +78,14 @@ class AccountLike(Protocol):
 
 @dataclass(frozen=True)
 class Asked:
-    """The question of an answer: the releases, and the epsilons or deltas at which it was asked."""
+    """The question of an answer: the releases, and the epsilons or deltas at which it was asked.
+
+    `training` says, in words, what was trained, where it stopped before these releases end.
+    """
 
     releases: tuple[Release, ...]
     values: tuple[float, ...]
+    training: str = ""
 
     @property
     def is_one_sided(self) -> bool:
@@ -335,7 +340,7 @@ def without_attack(account: AccountLike) -> str:
     """Say why there is no lower bound: none can be, none is known, or none was computed."""
     if not account.attack_known:
         is_one_sided = account.asked is not None and account.asked.is_one_sided
-        return "no attack on these releases is one on others" if is_one_sided else _NONE_KNOWN
+        return _OF_ANOTHER if is_one_sided else _NONE_KNOWN
     return "no attack that was computed attains more than 0"
 
 
