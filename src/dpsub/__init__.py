@@ -104,6 +104,8 @@ _HOMES = {
         "Wr",
     ),
 }
+_APART = {"OpacusAccountant": "dpsub.opacus", "EventAccountant": "dpsub.dp_accounting"}
+"""Accountants for other libraries, each in a module of its own."""
 _HOME = {name: f"dpsub.{module}" for module, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -161,6 +163,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         near = [f"; did you mean {known!r}?" for known in _HOME if known.lower() == name.lower()]
+        if name in _APART:
+            near = [f"; it is {_APART[name]}.{name}, of a module to import"]
         raise AttributeError(f"module 'dpsub' has no attribute {name!r}{''.join(near)}")
     from importlib import import_module
 

@@ -15,6 +15,7 @@ import pytest
 import dpsub
 from dpsub import cli
 from dpsub.cli.parsing import OF_LOOPS
+from dpsub.cli.samplers import sampler_of
 
 RUN = {"noise_multiplier": 2.0, "epochs": 2}
 
@@ -424,3 +425,83 @@ def test_options_of_loops_lead_to_the_command(
         if option not in known:
             assert cli.main([command, "shuffle", option, "4"]) == cli.EXIT_ERROR
             assert f"dpsub loader with {OF_LOOPS[option]}" in capsys.readouterr().err
+
+
+LOOP = "loader --n 100 --batch-size 10 --shuffle --delta 1e-5"
+NAMED = "with the sampler that dpsub loader names in the first line of its answer"
+
+
+@pytest.mark.parametrize(
+    ("line", "way_out"),
+    [
+        ("check shuffle --ranks 4", "and then dpsub check with the sampler and sizes in the first"),
+        ("calibrate shuffle --ranks 4", "dpsub calibrate shuffle --n 60000 --m 256 --epochs 3"),
+        (f"{LOOP} --sigma 2 --epochs 1 --claimed-epsilon 3", f"ask dpsub check, {NAMED}"),
+        (f"{LOOP} --sigma 2 --epochs 1 --epsilon 3", f"both hold together, {NAMED}"),
+        (f"{LOOP} --epochs 1", f"ask dpsub calibrate, {NAMED}"),
+        (f"{LOOP} --sigma 2 --epochs 2.6", "stopped within an epoch give --steps"),
+        (f"{LOOP} --sigma 2 --epochs 1 --ranks 3", "have it drop them and give --drop-last"),
+        ("account opacus --rate 0.1", "describe its loop to dpsub loader"),
+    ],
+)
+def test_questions_about_loops_lead_to_an_answer(
+    line: str, way_out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(line.split()) == cli.EXIT_ERROR
+    assert way_out in capsys.readouterr().err
+
+
+def test_the_command_that_an_error_shows_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
+    for command, more in (
+        ("check", "--sigma 9 --delta 1e-5 --claimed-epsilon 9"),
+        ("calibrate", "--epsilon 9 --delta 1e-5"),
+    ):
+        cli.main([command, "--shuffle"])
+        shown = re.findall(r"as in dpsub (.*zero_out)", capsys.readouterr().err)[0]
+        understood = cli.parser_of(command).parse_args([*shown.split()[1:], *more.split()])
+        assert sampler_of(understood) == dpsub.Shuffle(256)
+
+
+def test_a_run_in_place_of_a_sampler_names_what_to_give() -> None:
+    run = dpsub.from_loader(100, 10, **RUN, poisson=True)
+    target = {"epsilon": 1.0, "delta": 1e-5}
+    for question in (dpsub.check, dpsub.calibrate, dpsub.account):
+        with pytest.raises(dpsub.ArgumentError, match=r"give run\.ledger\(\)"):
+            question(run, **target)
+    asked = {"adjacency": run.adjacency, "quick": True, **target}
+    assert dpsub.check(run.ledger(), **asked).verdict in ("proved", "refuted")
+    assert dpsub.calibrate(run.releases[0], **asked).account.upper <= 1
+
+
+def test_a_statement_of_a_run_that_stops_within_an_epoch() -> None:
+    loop: dict[str, Any] = {"sigma": 2.0, "shuffle": True, "ranks": 2}
+    run = dpsub.from_loader(100, 10, **loop, steps=12)
+    found = run.account(delta=1e-5, quick=True)
+    said = found.statement().sentence
+    assert said.startswith(
+        "A training of 12 steps, accounted as 3 whole epochs, 15 noisy sums over samples from "
+        "shuffle(n = 100, m = 20) ("
+    )
+    assert "which reveal at least as much, is (" in said
+    assert said.endswith("since the training revealed less than these epochs.")
+    assert "must be called before every epoch" in found.statement().fields["conditions"]
+    whole = dpsub.from_loader(100, 10, **loop, steps=10).account(delta=1e-5, quick=True)
+    assert whole.statement().sentence.startswith("The release of 10 noisy sums")
+    assert "say nothing of the training" in WINDOWED.account(**ASKED).statement().sentence
+
+
+def test_the_noise_of_ranks_is_said() -> None:
+    one = dpsub.from_loader(100, 5, **RUN, shuffle=True, ranks=4)
+    assert "one noise of this multiplier on the sum over all ranks" in " ".join(one.notes)
+    each = dpsub.from_loader(100, 5, **RUN, shuffle=True, ranks=4, noise_per_rank=True)
+    assert "one noise" not in " ".join(each.notes)
+
+
+def test_the_rate_of_opacus_is_named_where_it_is_another(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for size, is_another in ((30, True), (25, False)):
+        line = f"account poisson --n 100 --m {size} --epochs 2 --sigma 2 --delta 1e-5 --quick"
+        assert cli.main(line.split()) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert ("for its loop ask dpsub loader" in said) == is_another

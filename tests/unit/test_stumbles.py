@@ -105,6 +105,22 @@ def test_the_way_out_is_one_sentence(
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("--n 50,000", "did you mean 50000?"),
+        ("--n 50k", "did you mean 50000?"),
+        ("--n 1%", "got '1%'; dpsub account"),
+        ("--rate 1%", "did you mean 0.01?"),
+    ],
+)
+def test_numbers_as_people_write_them_name_the_one_that_is_meant(
+    written: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["account", "poisson", *written.split()]) == cli.EXIT_ERROR
+    assert meant in capsys.readouterr().err
+
+
 def test_the_number_of_records_may_come_first(capsys: pytest.CaptureFixture[str]) -> None:
     found = _answer(capsys, "recommend 12 --m 4,6 --epochs 1 --epsilon 2 --delta 1e-3 --quick")
     assert "4 out of 12 records" in found and "6 out of 12 records" in found
@@ -187,6 +203,8 @@ def test_words_of_other_libraries_lead_to_ours() -> None:
             dpsub.account(dpsub.Poisson(0.1), **question, **{word: 1})
     with pytest.raises(AttributeError, match="did you mean 'Poisson'"):
         dpsub.poisson  # noqa: B018
+    with pytest.raises(AttributeError, match=r"it is dpsub\.opacus\.OpacusAccountant"):
+        dpsub.OpacusAccountant  # noqa: B018
     with pytest.raises(ArgumentError, match="quick must be True or False"):
         dpsub.account(dpsub.Poisson(0.1), **question, delta=1e-5, quick="yes")
 

@@ -450,6 +450,11 @@ def _checked(sampler: Any) -> Sampler | Schedule:
             raise ArgumentError(
                 f"a sampler must be an object such as dpsub.Poisson(0.01), got a text: {error}"
             ) from None
+    if hasattr(sampler, "ledger"):  # a run of `from_loader`, above this layer
+        raise ArgumentError(
+            "a sampler must be an object such as dpsub.Poisson(0.01), got a run of a loop; for its "
+            "noise give run.releases[0], for every other question give run.ledger()"
+        )
     if not (isinstance(kind, type) and issubclass(kind, Sampler | Schedule)):
         raise ArgumentError(
             f"a sampler must be an object such as dpsub.Poisson(0.01), got {sampler!r}; make one"

@@ -11,15 +11,16 @@ and the keys of dpsub account.
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 
 import dpsub
 from dpsub.accounting.questions.batches import REMAINDERS
 from dpsub.accounting.questions.words import account_lines, account_title
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
-from dpsub.cli.parsing import Parser, add_choice, number, whole_number
+from dpsub.cli.parsing import THE_SAMPLER, Parser, add_choice, number, whole_number
 from dpsub.cli.releases import ADJACENCIES, add_statement, add_width, stated
+from dpsub.errors import ArgumentError
 
 _LOOP = (
     "n",
@@ -60,17 +61,17 @@ def add_arguments(parser: Parser) -> None:
         "--noise-multiplier",
         "--sigma",
         type=number,
-        required=True,
         metavar="S",
         help="noise scale on the sum, divided by the clipping norm C",
     )
     length = parser.add_mutually_exclusive_group(required=True)
-    length.add_argument("--epochs", type=whole_number, metavar="E", help="passes of the loader")
+    length.add_argument("--epochs", type=_passes, metavar="E", help="passes of the loader")
     length.add_argument(
         "--steps",
         type=whole_number,
         metavar="K",
-        help="steps of a run that may stop within an epoch, which is accounted whole",
+        help="optimizer steps, after accumulation, of a run that may stop within an epoch, which "
+        "is accounted whole",
     )
     for option, text in {
         "--poisson": "Poisson samples, as by Opacus' make_private",
@@ -89,7 +90,7 @@ def add_arguments(parser: Parser) -> None:
         type=whole_number,
         default=1,
         metavar="A",
-        help="batches whose gradients are summed for one step (default: 1)",
+        help="batches whose gradients are summed for one optimizer step (default: 1)",
     )
     text = (
         "what the loop does at the end of an epoch with fewer batches than --accumulation: a step "
@@ -137,7 +138,21 @@ def add_arguments(parser: Parser) -> None:
     add_statement(parser)
 
 
+def _passes(text: str) -> int:
+    """A whole number of epochs."""
+    try:
+        return whole_number(text)
+    except ArgumentTypeError as error:
+        way_out = "for a run that stopped within an epoch give --steps in place of --epochs"
+        raise ArgumentTypeError(f"{error}; {way_out}") from None
+
+
 def run(arguments: Namespace) -> Answer:
+    if arguments.noise_multiplier is None:
+        raise ArgumentError(
+            "the noise is needed, got no --noise-multiplier; give it, or for the noise of a target "
+            f"ask dpsub calibrate, {THE_SAMPLER} at any noise"
+        )
     given = vars(arguments)
     loop = dpsub.from_loader(**{name: given[name] for name in _LOOP})
     asked = {name: given[name] for name in _QUESTION}
@@ -166,6 +181,7 @@ def run(arguments: Namespace) -> Answer:
         values,
         account_title(account),
         [*account_lines(account), ("loop", loop.notes)],
-        [*answers.account_lines(account, at_value), ("loop", loop.notes)],
+        # the conditions hold the notes
+        answers.account_lines(account, at_value),
     )
     return stated(answer, account, arguments)

@@ -40,6 +40,9 @@ OF_LOOPS = {
     **dict.fromkeys(("--buffer-size",), "--shuffle-buffer"),
 }
 """Options of training loops, and what `dpsub loader` calls them."""
+OF_CLAIMS = ("--claimed-epsilon", "--claimed-delta")
+THE_SAMPLER = "with the sampler that dpsub loader names in the first line of its answer"
+"""How a question about a training loop goes on in another command."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -60,6 +63,11 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             formatter_class=formatter,
         )
+
+    @property
+    def is_of_loops(self) -> bool:
+        """Whether these are the options of `dpsub loader`."""
+        return self.prog == "dpsub loader"
 
     def add_effort(self, value: float = 1.0) -> None:
         """Add the options for the work that an answer may take, and for the time limit."""
@@ -99,6 +107,8 @@ class Parser(argparse.ArgumentParser):
             way_out = "; drop one"
             if set(both) == {"--epsilon", "--delta"}:
                 way_out += ", or ask dpsub check whether both hold together"
+                if self.is_of_loops:
+                    way_out += f", {THE_SAMPLER}"
         raise ArgumentError(
             f"{message.removeprefix('argument ').removeprefix('SAMPLER: ')}{way_out}"
         )
@@ -119,6 +129,11 @@ class Parser(argparse.ArgumentParser):
             if name.startswith("--") and name != "--":
                 if name not in known and name in OF_LOOPS:
                     raise ArgumentError(self._of_loop(name))
+                if name in OF_CLAIMS and name not in known and self.is_of_loops:
+                    raise ArgumentError(
+                        f"{name} is a claim, which dpsub loader does not judge; ask dpsub check, "
+                        f"{THE_SAMPLER}"
+                    )
                 if name not in known:
                     following = value or list(args or ())[place + 1 : place + 2]
                     raise ArgumentError(f"unknown option {name!r}; {self._meant(name, following)}")
@@ -155,9 +170,17 @@ class Parser(argparse.ArgumentParser):
         meant = OF_LOOPS[name]
         if meant in self._option_string_actions:
             return f"unknown option {name!r}; did you mean {meant!r}?"
+        loop = (
+            f"{name} is about a training loop, which dpsub loader describes; ask dpsub loader with"
+        )
+        command = self.prog.removeprefix("dpsub ")
+        if command not in ("check", "calibrate"):
+            return f"{loop} {meant}"
+        # loader has neither of their questions: only the sampler leads on
         return (
-            f"{name} is about a training loop, which dpsub loader describes; ask dpsub loader with "
-            f"{meant}"
+            f"{loop} {meant}, and then {self.prog} with the sampler and sizes in the first line of "
+            f"its answer, as in {self.prog} shuffle --n 60000 --m 256 --epochs 3 --adjacency "
+            "zero_out"
         )
 
 
@@ -195,7 +218,9 @@ def whole_number(text: str) -> int:
     if abs(value) > 2**53:
         raise argparse.ArgumentTypeError(f"must be at most {2**53}, got {_short(text)}")
     if value % 1 != 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {_short(text)}")
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number, got {_short(text)}{_meant_number(text, whole=True)}"
+        )
     return int(value)
 
 
@@ -220,8 +245,23 @@ def number(text: str) -> float:
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(
             f"must be a finite number, as 0.01, 1e-5 or 1/100, got {_short(text)}"
+            f"{_meant_number(text)}"
         )
     return value
+
+
+_FACTORS = {"%": 1e-2, "k": 1e3, "K": 1e3, "M": 1e6}
+
+
+def _meant_number(text: str, *, whole: bool = False) -> str:
+    """A hint at the number that a text with thousands separators, as 50,000, a percent sign or a
+    letter for its size stands for."""
+    value, factor = math.nan, _FACTORS.get(text[-1:], 1.0)
+    with contextlib.suppress(ValueError):
+        value = float(text.rstrip("".join(_FACTORS)).replace(",", "")) * factor
+    if not math.isfinite(value) or (whole and value % 1):
+        return ""
+    return f"; did you mean {value:.15g}?"
 
 
 def effort(text: str) -> float | None:

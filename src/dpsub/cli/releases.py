@@ -19,7 +19,7 @@ from dpsub.cli.parsing import Parser, add_choice, new_file, number, whole_number
 from dpsub.errors import ArgumentError, DpsubError
 from dpsub.noise.banded import BandedStrategy
 from dpsub.relations import Relation
-from dpsub.sampling import Sampler, Schedule
+from dpsub.sampling import Poisson, Sampler, Schedule
 from dpsub.sampling.schemes import fresh_steps
 
 ADJACENCIES = tuple(relation.value for relation in Relation)
@@ -249,6 +249,12 @@ def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
         f"{near(arguments.epochs)} {'epoch' if arguments.epochs == 1 else 'epochs'} "
         f"at {near(share)} of the records per step: {steps} steps"
     )
+    # where the batch size divides n both rates are the same
+    size = getattr(arguments, "m", None)
+    if isinstance(sampler, Poisson) and size is not None and arguments.n % size:
+        arguments.remarks.append(
+            "Opacus samples at 1/len(loader), not at batch size / n: for its loop ask dpsub loader"
+        )
     return steps
 
 

@@ -43,6 +43,7 @@ _HELP = {"m": "batch size (expected, for Poisson)"}
 
 # Suggested, not accepted: "uniform" or "shuffled" mean different samplers to different readers,
 # with different guarantees.
+_LOOPS = ("sgd", "dpsgd", "dp_sgd", "opacus", "dataloader", "loader")
 _OTHER_NAMES = {
     "bernoulli": "poisson",
     "without_replacement": "wor",
@@ -131,6 +132,10 @@ def sampler_name(name: str) -> str:
     if practice in _OTHER_NAMES:
         raise ArgumentTypeError(
             f"unknown sampler {name!r}; did you mean {_OTHER_NAMES[practice]!r}?"
+        )
+    if practice in _LOOPS:
+        raise ArgumentTypeError(
+            f"unknown sampler {name!r}, which is a training; describe its loop to dpsub loader"
         )
     if practice in (*REGISTRY.names(), *SCHEDULES.names()):
         return practice

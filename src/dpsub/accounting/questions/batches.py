@@ -83,8 +83,8 @@ class LoaderBatches:
         if self.n % self.ranks and not self.drop_uneven:
             raise UnsupportedError(
                 f"n must be a multiple of ranks = {self.ranks}, got n = {self.n}: otherwise "
-                "DistributedSampler repeats records; use its drop_last=True (here drop_last, too), "
-                f"or {self.n - self.n % self.ranks} records"
+                "DistributedSampler repeats records; have it drop them and give drop_last, or "
+                f"{self.n - self.n % self.ranks} records"
             )
         if over and remainder is None:
             raise UnsupportedError(
