@@ -75,7 +75,7 @@ def add_arguments(parser: Parser) -> None:
     add_group(parser)
     what = (
         "the noise of up to five schemes over five batch sizes, after the answer is printed: each "
-        "takes up to half of --effort, all a minute or two; --time-limit counts anew"
+        "takes up to half of --effort, all a minute or two; --time-limit starts again"
     )
     add_plot(parser, what)
     # Accounting alone, of a dozen schemes; a comparison that takes minutes would not be made before

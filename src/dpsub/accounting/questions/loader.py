@@ -60,7 +60,7 @@ class LoaderRun:
     notes : tuple of str
         The decisions made, in sentences.
     training : str
-        What was trained, in words, where it stopped before the releases end.
+        The training in words, where it ends within the last epoch of the releases.
     """
 
     releases: tuple[Release, ...]

@@ -80,7 +80,7 @@ class AccountLike(Protocol):
 class Asked:
     """The question of an answer: the releases, and the epsilons or deltas at which it was asked.
 
-    `training` says, in words, what was trained, where it stopped before these releases end.
+    `training` is what was trained, in words, where that ends within the last epoch of them.
     """
 
     releases: tuple[Release, ...]
