@@ -49,7 +49,6 @@ def test_the_page_about_scaling_has_the_tables_of_its_benchmark() -> None:
     assert first[0] == first[1][:-1]
 
 
-@pytest.mark.thorough
 def test_the_guarantees_list_what_stays_open() -> None:
     """The table of questions whose bounds stay apart is what its command prints."""
     run = subprocess.run(
