@@ -43,8 +43,11 @@ FAILED_HEAD = """\
 # Statements that fail
 
 Statements of the papers that fail as printed, each with the erratum that says why and what holds
-instead. Printed numbers that differ are counted, table by table, in [verdicts](../verdicts.md).
+instead. Not here are printed numbers that differ, and numbers and statements that come out only by
+following what was done: [verdicts](../verdicts.md) counts them table by table, and the page of each
+paper names their errata under "Table by table".
 """
+_OF_GUARANTEE = re.compile(r"^- \*\*Effect on a guarantee\.\*\* (.+)$", re.MULTILINE)
 PART = "part.md"
 """Template of the pages below its own that a paper may have, in its folder."""
 
@@ -232,8 +235,21 @@ def failed(verdicts: pd.DataFrame) -> str:
         if table:
             # errata that change conclusions are told on the page of the paper
             table = table.replace("](#", f"]({key}.md#")
-            text += f"\n## {paper.title}\n\n[What stands, and what does not]({key}.md)\n\n{table}"
+            told = f"[What stands, and what does not]({key}.md)\n\n{guarantees(paper)}"
+            text += f"\n## {paper.title}\n\n{told}{table}"
     return text
+
+
+def guarantees(paper: Paper) -> str:
+    """Return a list of the errata of a paper by which a guarantee does not hold that no printed
+    number states, as seen from the page of all papers."""
+    links, filled, lines = anchors(paper), errata.filled_from_kept(paper), ""
+    for one in errata.read([paper.errata]):
+        if effect := _OF_GUARANTEE.search(one.text):
+            link = f"[{one.name}]({links[one.name]})".replace("](#", f"]({paper.key}.md#")
+            lines += f"- {link}. {one.title}. {filled(effect[1])}\n"
+    head = "Guarantees that do not hold although no printed number states them:"
+    return f"{head}\n\n{lines}\n" if lines else ""
 
 
 def anchors(paper: Paper) -> dict[str, str]:

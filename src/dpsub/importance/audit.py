@@ -109,7 +109,7 @@ def audit_noise(
     The canary has the length `norm`, where the noise on sums has scale 1, and is sampled at rate q.
     One statistic is the log-likelihood ratio of all rounds under the printed density. The other one
     is the distance of the first noisy sum from the canary, which finds the pole at 0 of a radius
-    that is exponential in d > 1 (R1). One half of the `draws` chooses the event, the other one
+    that is exponential in d > 1 (IM15). One half of the `draws` chooses the event, the other one
     judges it.
     """
     d = checks.integer("d", d, at_least=1, at_most=10**6)
@@ -156,7 +156,7 @@ def audit_first_centres(
 
     There are two clusters, one round and no sampling, and the attack sees noisy counts alone. As a
     first centre the outlier has a cluster of its own; without it any two points divide the others
-    about evenly (E7). With centres independent of the data one count differs by 1, and Proposition
+    about evenly (IM7). With centres independent of the data one count differs by 1, and Proposition
     13 promises `loss` = 1 / beta_count.
     """
     n = checks.integer("n", n, at_least=2, at_most=10**6)

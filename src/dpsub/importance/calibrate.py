@@ -87,7 +87,7 @@ class DataFacts:
 def count_offset(facts: DataFacts, mode: str, centre_norm: float | None = None) -> float:
     """Return beta_sum / beta_count, in units of the data.
 
-    In the modes `released` and `stated` it is (4 d rho^2)^{-1/3} (E8). In `repaired` it is
+    In the modes `released` and `stated` it is (4 d rho^2)^{-1/3} (IM8). In `repaired` it is
     r (2 (c/r)^2 / (d (d + 1)))^{1/3} (docs/importance.md, section 4), where c = `centre_norm` is a
     public size of centres, by default sqrt(mean_square).
     """

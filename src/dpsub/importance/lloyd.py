@@ -68,7 +68,7 @@ def norm_noise(
         p in [1, inf].
     radius : {"gamma", "exponential"}
         The exponential radius is that of the released code. In d > 1 its density has a pole at 0,
-        and no loss is bounded (R1).
+        and no loss is bounded (IM15).
     """
     p = _norm_order(order)
     law = checks.one_of("radius", radius, ("gamma", "exponential"))
@@ -184,7 +184,7 @@ def drawn_centres(
 ) -> np.ndarray:
     """Return k rows of the sample, drawn without replacement.
 
-    Such first centres depend on the data, and nothing is proved for them (E7).
+    Such first centres depend on the data, and nothing is proved for them (IM7).
     """
     k = checks.integer(
         "n_clusters", n_clusters, at_least=1, at_most=sample.size, at_most_name="the sample size"

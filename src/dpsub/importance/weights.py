@@ -90,7 +90,7 @@ def _newton(a: np.ndarray, goal: float) -> np.ndarray:
 
 
 def released_weights(slopes: ArrayLike, target: float) -> np.ndarray:
-    """Return the weights of the released code, whose losses may exceed the target (R4).
+    """Return the weights of the released code, whose losses may exceed the target (IM18).
 
     The arguments are those of :func:`optimal_weights`. The code bisects eleven times below the
     first infeasible power of 2, and returns the middle of the last interval.

@@ -13,4 +13,5 @@ def test_whether_table_8_is_right_follows_from_its_verdicts() -> None:
     expected = verdicts.read_expected(ROOT / "src/dpsub/papers")
     right = expected["verdict"].mask(expected["paper"] == "must", "reproduced")
     page = home.PAGE.read_text(encoding="utf-8")
-    assert "**Is Table 8 right?** Yes" in home.renewed(page, expected.assign(verdict=right))
+    answer = "**Is Table 8 of Zhao and Liu 2023 (MUST) right?** Yes"
+    assert answer in home.renewed(page, expected.assign(verdict=right))
