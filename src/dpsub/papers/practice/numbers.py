@@ -385,6 +385,20 @@ def most_over_poisson(cells: LookUp) -> float:
     return float(brackets(cells)["factor"].max())
 
 
+def least_over_poisson(cells: LookUp) -> float:
+    """Return the smallest of these ratios."""
+    return float(brackets(cells)["factor"].min())
+
+
+def least_noise(cells: LookUp) -> float:
+    """Return the smallest noise multiplier of the settings of shuffled batches."""
+    return float(brackets(cells)["noise"].min())
+
+
+def most_noise(cells: LookUp) -> float:
+    return float(brackets(cells)["noise"].max())
+
+
 def most_over_an_answer(cells: LookUp) -> float:
     """Return the largest ratio of the epsilon that an attack attains to a refuted answer."""
     judged = answers(cells, "dp-accounting RDP")
