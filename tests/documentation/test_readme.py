@@ -78,7 +78,7 @@ def test_the_home_page_answers_seven_questions_in_their_first_words() -> None:
     first = [re.split(r"[:,]| than | regenerates", answer)[0] for _, answer in answers]
     assert len(answers) == 7 and first[0] == "No" and first[2:4] == ["Worse", "Poisson sampling"]
     assert re.match(r"\d+ of the \d+ judged", answers[1][1]) and answers[6][1].startswith("`make ")
-    assert first[4:6] == ["Yes", "With both bounds"]
+    assert first[4:6] == ["Only with clipping and noise", "With both bounds"]
 
 
 def test_the_picture_of_the_schemes_is_that_of_its_script() -> None:
