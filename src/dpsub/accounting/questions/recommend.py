@@ -260,13 +260,9 @@ class _Training:
     def release(self, name: str) -> Release | str:
         """Return the training with a scheme, or the reason why there is none."""
         try:
-            plan, steps = scheme(name, self.n, self.m, self.epochs)
+            return replace(training_with(name, self.n, self.m, self.epochs), group=self.group)
         except (ArgumentError, UnsupportedError) as error:
             return str(error)
-        if not isinstance(plan, Schedule):
-            # a schedule rounds each epoch up to whole batches, fresh samples all of them once
-            steps = fresh_steps(self.m / self.n, self.epochs)
-        return Release(plan, self.n, 1.0, steps, group=self.group)
 
     def curves(self, answer: Recommendation) -> dict[str, list[tuple[float, float, float]]]:
         """Return batch sizes with the noise that is proved and refuted for them, by scheme."""
@@ -314,6 +310,66 @@ def _apart(schemes: Sequence[SchemeNoise]) -> list[str]:
             names.append(each.name)
             last = each.noise_multiplier
     return names
+
+
+def training_with(name: str, n: int, m: int, epochs: int) -> Release:
+    """Return the training of so many epochs whose batches of (expected) size m a scheme draws, with
+    a noise multiplier of 1.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such scheme, or it does not fit these sizes.
+    """
+    plan, steps = scheme(name, n, m, epochs)
+    if not isinstance(plan, Schedule):
+        # a schedule rounds each epoch up to whole batches, fresh samples all of them once
+        steps = fresh_steps(m / n, epochs)
+    return Release(plan, n, 1.0, steps)
+
+
+def noise_of_training(
+    name: str,
+    release: Release,
+    m: int,
+    goal: Goal,
+    *,
+    effort: float = _EFFORT,
+    near: float = 0.0,
+) -> SchemeNoise:
+    """Return the noise that a training with one scheme needs, as `recommend` finds it for each of
+    its schemes, with all of the effort for this one.
+
+    Parameters
+    ----------
+    name : str
+        What to call the scheme.
+    release : Release
+        The training, with any noise multiplier.
+    m : int
+        (Expected) size of a batch.
+    goal : Goal
+        What it must meet, with the relation.
+    effort : float
+        As in `recommend`.
+    near : float
+        Where the proved noise is at most this much above a refuted one, relative to it, less is not
+        sought by the game.
+
+    Raises
+    ------
+    UnsupportedError
+        If no theorem covers the scheme, or none proves that any noise multiplier up to 1e4 meets
+        the target: with the reason that `recommend` gives for leaving it out.
+    """
+    with work.metered(effort):
+        proved, left_out = _first_bounds({name: release}, goal)
+        if not proved:
+            raise UnsupportedError(left_out[name])
+        proved = _closer(proved, goal, quick=True)
+        if proved[name].noise.noise_multiplier > (1 + near) * proved[name].noise.necessary:
+            proved = _closer(proved, goal, quick=False)
+    return _costs(name, proved[name], proved[name].noise.noise_multiplier, m)
 
 
 def recommend(
