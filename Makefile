@@ -31,7 +31,7 @@ flock --nonblock --conflict-exit-code 75 .snakemake/$@.lock $(1) --nolock $$prog
   exit $$status; }
 endef
 
-.PHONY: reproduce tournament smoke sweep test test-rest test-all test-slow bench lint docs schema environment clean
+.PHONY: reproduce tournament map smoke sweep test test-rest test-all test-slow bench lint docs schema environment clean
 
 reproduce: environment  ## every table and figure at published size, into results/
 	$(call alone,$(BIN)/python -m snakemake)
@@ -40,6 +40,8 @@ reproduce-%: environment  ## one paper at full size, by its full.yaml: reproduce
 	$(call alone,$(BIN)/python -m snakemake --configfile src/dpsub/papers/$*/full.yaml)
 
 tournament: reproduce-tournament  ## samplers and schedules compared at equal proved privacy (about 40 minutes)
+
+map: reproduce-map  ## both ends of the noise of every sampling scheme at five trainings (about 15 minutes)
 
 smoke: environment  ## every step at the smallest sizes, into results-smoke/
 	$(call alone,$(BIN)/python -m snakemake --configfile workflow/smoke.yaml)

@@ -1,0 +1,169 @@
+"""The noise of the map: of each scheme the multiplier that is proved to meet a target, and the one
+that an attack refutes, by what `recommend` does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import product
+from typing import Annotated, Any, ClassVar
+
+import pandas as pd
+from pydantic import Field
+
+from dpsub.accounting.questions.recommend import noise_of_training
+from dpsub.accounting.questions.search import Goal
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.papers.map.schemes import (
+    EPOCHS,
+    FRESH,
+    RELATIONS,
+    SCHEMES,
+    TRAININGS,
+    MappedScheme,
+    MapTraining,
+    in_group,
+)
+from dpsub.relations import Relation
+from dpsub.reproduce.experiment import Cost, Experiment, Run, columns
+from dpsub.reproduce.settings import ExperimentSettings, Group, Listed, Parts, Positive, known
+
+ACCURACY = 3e-3
+"""Relative accuracy of each noise multiplier, that of `recommend`."""
+NEAR = 0.05
+"""Where both ends of a cell are within this, relative to each other, they are not sought closer."""
+EFFORT = 4.0
+"""Work that a cell may take, that of `recommend` for all schemes."""
+_SECONDS = 2.5  # of a cell, on average
+_TEXT = {"training", "adjacency", "sampler", "theorem", "lower_theorem", "reason"}
+_WHOLE = {"n", "m", "epochs", "steps"}
+
+
+class MapTargets(Group):
+    """The trainings and targets of all schemes."""
+
+    trainings: Listed[Annotated[str, known("training", lambda: TRAININGS)]] = Field(
+        tuple(TRAININGS), description="Trainings."
+    )
+    target_epsilon: Listed[Positive] = Field(
+        (1.0, 3.0, 8.0), description="Targets, at the delta of each training."
+    )
+    effort: Positive = Field(EFFORT, description="Work that a cell may take.")
+
+
+Rows = Annotated[
+    Listed[Annotated[str, known("scheme", lambda: SCHEMES)]],
+    Field(description="Schemes, rows of the map."),
+]
+
+
+class MapNoise(Experiment):
+    """Noise multipliers that schemes need; a record is a cell of the map.
+
+    A replicate is one scheme at one training, under all relations and at all targets. A cell that
+    no theorem covers has the reason in place of its numbers.
+    """
+
+    stage = "account"
+    columns = columns(
+        "training adjacency sampler n m epochs steps target_epsilon target_delta noise_multiplier "
+        "refuted theorem lower_theorem reason",
+        text=_TEXT,
+        whole=_WHOLE,
+    )
+    keys: ClassVar[tuple[str, ...]] = ("training", "adjacency", "sampler", "target_epsilon")
+    variants: ClassVar[tuple[str, ...]] = ("rigorous",)
+
+    def pairs(self, settings: Any) -> list[tuple[MappedScheme, MapTraining]]:
+        """Return the schemes and trainings of the replicates, in order."""
+        pairs = product(settings.samplers, settings.trainings)
+        return [(SCHEMES[scheme], TRAININGS[training]) for scheme, training in pairs]
+
+    def replicates(self, settings: Any) -> int:
+        return len(self.pairs(settings))
+
+    def cost(self, settings: Any) -> Cost:
+        cells = len(RELATIONS) * len(settings.target_epsilon)
+        return Cost(0.0, _SECONDS * cells, 300.0)
+
+    def records(self, settings: Any, run: Run) -> pd.DataFrame:
+        pairs = self.pairs(settings)
+        return self.frame(
+            [
+                {"replicate": replicate, **cell}
+                for replicate in run.replicates
+                for cell in cells_of(*pairs[replicate], settings)
+            ]
+        )
+
+
+def cells_of(
+    scheme: MappedScheme, training: MapTraining, settings: Any
+) -> Iterator[dict[str, Any]]:
+    """Yield the cells of one scheme at one training."""
+    for relation, epsilon in product(RELATIONS, settings.target_epsilon):
+        cell = {
+            "training": training.name,
+            "adjacency": str(relation),
+            "sampler": scheme.name,
+            "n": training.n,
+            "m": training.m,
+            "epochs": training.epochs,
+            "target_epsilon": float(epsilon),
+            "target_delta": training.delta,
+        }
+        yield {**cell, **noise_of(scheme, training, relation, epsilon, settings.effort)}
+
+
+def noise_of(
+    scheme: MappedScheme,
+    training: MapTraining,
+    relation: Relation,
+    epsilon: float,
+    effort: float = EFFORT,
+) -> dict[str, Any]:
+    """Return the number of steps, both ends of the noise multiplier and what stands behind them; or
+    the reason why there are none."""
+    found = {
+        "steps": 0,
+        "noise_multiplier": math.nan,
+        "refuted": math.nan,
+        "theorem": "",
+        "lower_theorem": "",
+        "reason": "",
+    }
+    try:
+        release = scheme.releases(training)
+        goal = Goal(epsilon, training.delta, relation, ACCURACY)
+        needed = noise_of_training(scheme.name, release, training.m, goal, effort=effort, near=NEAR)
+    except (ArgumentError, UnsupportedError) as refusal:
+        return {**found, "reason": str(refusal)}
+    return {
+        **found,
+        "steps": needed.steps,
+        "noise_multiplier": needed.noise_multiplier,
+        "refuted": needed.refuted,
+        "theorem": needed.theorem,
+        "lower_theorem": needed.lower_theorem,
+    }
+
+
+class MapOfFreshBatches(MapNoise):
+    """Schemes that draw each batch afresh."""
+
+    name = "map_fresh"
+
+    class Settings(ExperimentSettings, MapTargets):
+        samplers: Rows = in_group(FRESH)
+        # a job for each scheme at each training
+        parts: Parts = len(in_group(FRESH)) * len(TRAININGS)
+
+
+class MapOfEpochs(MapNoise):
+    """Schemes that plan whole epochs."""
+
+    name = "map_epochs"
+
+    class Settings(ExperimentSettings, MapTargets):
+        samplers: Rows = in_group(EPOCHS)
+        parts: Parts = len(in_group(EPOCHS)) * len(TRAININGS)

@@ -1,0 +1,178 @@
+"""The rows of the map, and its trainings: to add a scheme is to add one entry of `SCHEMES`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpsub.accounting.questions.recommend import training_with
+from dpsub.accounting.release import Release
+from dpsub.relations import Relation
+from dpsub.reproduce.paired import REFERENCE
+from dpsub.sampling import Shuffle
+
+RELATIONS = (Relation.ADD_REMOVE, Relation.ZERO_OUT, Relation.SUBSTITUTE)
+"""The columns of the map."""
+FRESH, EPOCHS = "fresh", "epochs"
+"""Groups of schemes, each an experiment: batches that are drawn afresh; plans of whole epochs."""
+
+
+@dataclass(frozen=True)
+class MapTraining:
+    """A training whose size people know.
+
+    Attributes
+    ----------
+    name, title : str
+        Identifier in records and results, and how readers call it.
+    n, m, epochs : int
+        Number of records, (expected) size of a batch, and epochs.
+    delta : float
+        At which all targets are stated.
+    """
+
+    name: str
+    title: str
+    n: int
+    m: int
+    epochs: int
+    delta: float = 1e-5
+
+
+TRAININGS: dict[str, MapTraining] = {
+    one.name: one
+    for one in (
+        MapTraining("mnist", "MNIST-like", 60_000, 600, 10),
+        MapTraining("cifar", "CIFAR-like", 50_000, 512, 30),
+        MapTraining("tabular", "tabular", 30_000, 256, 5),
+        MapTraining("fine_tuning", "fine-tuning", 10_000, 64, 3),
+        MapTraining("pre_training", "pre-training", 1_200_000, 4096, 90, 1e-6),
+    )
+}
+
+
+@dataclass(frozen=True)
+class MappedScheme:
+    """A row of the map.
+
+    Attributes
+    ----------
+    name : str
+        As `recommend` calls it, else a name of its own, which needs a label in `labels.py`.
+    group : str
+        The experiment that computes it.
+    draws : str
+        What a loader does, in a few words.
+    command : str
+        The words of the command line that stand for a training with it, behind `dpsub calibrate`;
+        its placeholders are the fields of `MapTraining`, the `plan` (sampler or schedule) and the
+        `steps` of the release.
+    release : callable, optional
+        Maps a training to its releases, with any noise; by default those of `recommend`. It raises
+        ArgumentError or UnsupportedError, with the reason, where the scheme does not fit.
+    """
+
+    name: str
+    group: str
+    draws: str
+    command: str
+    release: Callable[[MapTraining], Release] | None = None
+
+    def releases(self, training: MapTraining) -> Release:
+        """Return the releases of a training with this scheme, with a noise multiplier of 1."""
+        if self.release is not None:
+            return self.release(training)
+        return training_with(self.name, training.n, training.m, training.epochs)
+
+    def arguments(self, training: MapTraining) -> str:
+        """Return the words of the command line for a training with this scheme."""
+        release = self.releases(training)
+        return self.command.format(**vars(training), plan=release.sampler, steps=release.steps)
+
+
+def _shuffle_drop_last(training: MapTraining) -> Release:
+    shuffle = Shuffle(training.m, drop_last=True)
+    steps = training.epochs * shuffle.steps_per_epoch(training.n)
+    return Release(shuffle, training.n, 1.0, steps)
+
+
+_SIZES = "--n {n} --m {m} --epochs {epochs}"
+SCHEMES: dict[str, MappedScheme] = {
+    one.name: one
+    for one in (
+        MappedScheme(
+            REFERENCE,
+            FRESH,
+            "includes each record independently at each step",
+            f"poisson {_SIZES}",
+        ),
+        MappedScheme(
+            "truncated_poisson",
+            FRESH,
+            "includes each record independently, and cuts batches of more than m + 3 √m records",
+            "truncated_poisson --n {n} --m {m} --max-batch {plan.max_batch} --steps {steps}",
+        ),
+        MappedScheme("wor", FRESH, "draws m different records at each step", f"wor {_SIZES}"),
+        MappedScheme("wr", FRESH, "draws m records with replacement at each step", f"wr {_SIZES}"),
+        MappedScheme(
+            "must_ow",
+            FRESH,
+            "draws 2 m different records, then m of these with replacement",
+            "must_ow --n {n} --b {plan.b} --m {m} --epochs {epochs}",
+        ),
+        MappedScheme(
+            "must_ww",
+            FRESH,
+            "draws 2 m records with replacement, then m of these with replacement",
+            "must_ww --n {n} --b {plan.b} --m {m} --epochs {epochs}",
+        ),
+        MappedScheme(
+            "three_stage",
+            FRESH,
+            "draws 4 m different records, 2 m of these with replacement, m of these without",
+            "multistage --n {n} --stages wor:{plan.chain[0].size},wr:{plan.chain[1].size},"
+            "wor:{plan.chain[2].size} --epochs {epochs}",
+        ),
+        MappedScheme(
+            "random_allocation",
+            EPOCHS,
+            "puts each record into one random step of each epoch, independently",
+            "random_allocation --n {n} --t {plan.t} --epochs {epochs}",
+        ),
+        MappedScheme(
+            "k_of_t",
+            EPOCHS,
+            "puts each record into as many random steps of the whole training as there are epochs",
+            "random_allocation --n {n} --t {plan.t} --k {plan.k} --epochs 1",
+        ),
+        MappedScheme(
+            "shuffle", EPOCHS, "shuffles at each epoch and cuts into batches", f"shuffle {_SIZES}"
+        ),
+        MappedScheme(
+            "shuffle_drop_last",
+            EPOCHS,
+            "shuffles at each epoch and drops the rest that makes no whole batch",
+            f"shuffle {_SIZES} --drop-last",
+            _shuffle_drop_last,
+        ),
+        MappedScheme(
+            "cyclic_poisson",
+            EPOCHS,
+            "takes turns among ten fixed groups, and includes each record of the group "
+            "independently",
+            "cyclic_poisson --n {n} --m {m} --cycle {plan.cycle} --steps {steps}",
+        ),
+        MappedScheme(
+            "deterministic",
+            EPOCHS,
+            "reads the records in one fixed order, which is known",
+            f"deterministic {_SIZES}",
+        ),
+    )
+}
+"""All rows of the map."""
+
+
+def in_group(group: str) -> tuple[str, ...]:
+    """Return the names of the schemes of a group."""
+    return tuple(name for name, scheme in SCHEMES.items() if scheme.group == group)

@@ -1,0 +1,8 @@
+"""Sizes at which the conformance tests run the experiments of the map."""
+
+from __future__ import annotations
+
+LONG = ("map_fresh",)
+"""Experiments whose records take seconds."""
+LONGEST = ("map_epochs",)
+"""Experiments whose records take a minute."""
