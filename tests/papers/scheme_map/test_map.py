@@ -17,11 +17,11 @@ from dpsub.cli import parser_of
 from dpsub.cli.releases import steps_of
 from dpsub.cli.samplers import sampler_of
 from dpsub.errors import ArgumentError
-from dpsub.papers.map import numbers
-from dpsub.papers.map.experiments import MapOfEpochs, MapOfFreshBatches, noise_of
-from dpsub.papers.map.figures import MapFigure
-from dpsub.papers.map.schemes import RELATIONS, SCHEMES, TRAININGS, MapTraining
-from dpsub.papers.map.tables import EXPERIMENTS, MapTable, over_poisson
+from dpsub.papers.scheme_map import numbers
+from dpsub.papers.scheme_map.experiments import MapOfEpochs, MapOfFreshBatches, noise_of
+from dpsub.papers.scheme_map.figures import MapFigure
+from dpsub.papers.scheme_map.schemes import RELATIONS, SCHEMES, TRAININGS, MapTraining
+from dpsub.papers.scheme_map.tables import EXPERIMENTS, MapTable, over_poisson
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
 from dpsub.reproduce.figures import styled
 from dpsub.reproduce.labels import sampler_label
@@ -183,6 +183,6 @@ def test_the_page_has_all_cells_with_their_links(tmp_path: Path) -> None:
             )
         assert sum(cell.startswith("**") for cell in linked) == 6
         assert len(one["commands"]) == len(SCHEMES) - (one["training"].name == "fine_tuning")
-    said = takeaways("map", tables)
-    assert set(said) >= {"Which scheme to take", "What is open", "No number"}
+    said = takeaways("scheme_map", tables)
+    assert set(said) >= {"Which scheme to take", "Open cells", "No number"}
     assert "use zero" in said["No number"]

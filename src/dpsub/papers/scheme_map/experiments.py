@@ -14,7 +14,7 @@ from pydantic import Field
 from dpsub.accounting.questions.recommend import noise_of_training
 from dpsub.accounting.questions.search import Goal
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.papers.map.schemes import (
+from dpsub.papers.scheme_map.schemes import (
     EPOCHS,
     FRESH,
     RELATIONS,

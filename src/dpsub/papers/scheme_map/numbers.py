@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from dpsub.papers.map.figures import SHOWN, ranked
-from dpsub.papers.map.schemes import RELATIONS, SCHEMES, TRAININGS
-from dpsub.papers.map.tables import ATTACK, BETWEEN, OPEN, PROVED
+from dpsub.papers.scheme_map.figures import SHOWN, ranked
+from dpsub.papers.scheme_map.schemes import RELATIONS, SCHEMES, TRAININGS
+from dpsub.papers.scheme_map.tables import ATTACK, BETWEEN, OPEN, PROVED
 from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.digits import as_printed, written
 from dpsub.reproduce.labels import WORDS, escape_markdown, sampler_label

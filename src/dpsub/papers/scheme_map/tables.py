@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from dpsub.papers.map.schemes import RELATIONS, SCHEMES, TRAININGS
+from dpsub.papers.scheme_map.schemes import RELATIONS, SCHEMES, TRAININGS
 from dpsub.reproduce.artefact import Records
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.paired import REFERENCE

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from dpsub.papers.map.schemes import RELATIONS
-from dpsub.papers.map.tables import EXPERIMENTS, over_poisson
+from dpsub.papers.scheme_map.schemes import RELATIONS
+from dpsub.papers.scheme_map.tables import EXPERIMENTS, over_poisson
 from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.digits import written
 from dpsub.reproduce.figures import Panel, draw_panels, line, name_rows, where

@@ -13,8 +13,8 @@ import pytest
 
 import dpsub
 from dpsub.errors import UnsupportedError
-from dpsub.papers.map import numbers
-from dpsub.papers.map.schemes import SCHEMES, TRAININGS
+from dpsub.papers.scheme_map import numbers
+from dpsub.papers.scheme_map.schemes import SCHEMES, TRAININGS
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.report.cells import LookUp
 from dpsub.reproduce.report.cited import kept_of
@@ -27,7 +27,7 @@ NOT_COVERED = 3
 
 def known_cells() -> list[tuple[str, str, str, str]]:
     """Return the cells of the page that have numbers, some of small trainings first."""
-    kept = kept_of(papers()["map"])
+    kept = kept_of(papers()["scheme_map"])
     if kept is None:
         return []
     cells = numbers.whole(LookUp(kept))
@@ -48,7 +48,7 @@ def known_cells() -> list[tuple[str, str, str, str]]:
 def test_certificates_of_cells_are_verified(
     training: str, relation: str, epsilon: str, scheme: str, tmp_path: Path
 ) -> None:
-    cells = LookUp(kept_of(papers()["map"]) or {})
+    cells = LookUp(kept_of(papers()["scheme_map"]) or {})
     place = {"training": training, "adjacency": relation, "epsilon": epsilon}
     poisson = cells.number("noise", "noise", "rigorous", **place, sampler="poisson")
     ratio = cells.number("noise", "over_poisson", "rigorous", **place, sampler=scheme)
