@@ -184,7 +184,7 @@ def test_groups_for_work_on_the_package_are_not_published() -> None:
 def test_the_comparison_names_the_versions_that_are_looked_at() -> None:
     lines = [line for line in text_of("docs/comparison.md").splitlines() if line.startswith("|")]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert len(rows) > 10 and {len(row) for row in rows} == {9} and all(map(all, rows))
+    assert len(rows) > 10 and {len(row) for row in rows} == {11} and all(map(all, rows))
     versions = dict(head.rsplit(" ", 1) for head in rows[0][1:])
     assert versions["dpsub"] == PROJECT["project"]["version"]
     pins = dict(re.findall(r"^(\S+)==(\S+)$", text_of("requirements.lock"), flags=re.MULTILINE))
