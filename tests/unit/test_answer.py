@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import pickle
+import re
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -240,7 +241,11 @@ def test_a_statement_claims_no_less_than_is_proved(found: dpsub.Account) -> None
     assert fields["input_metric"] == "add_remove" and fields["noise_multiplier"] == 2.0
     assert fields["privacy_unit"] == "record-level" and fields["theorem"] == found.theorem
     assert fields["made_by"] == f"dpsub {dpsub.__version__}"
-    assert "false negatives at least" in fields["trade_off"]
+    told = re.fullmatch(
+        r"at most ([\d.]+), .* % true at 0\.1, 1, 10 % false positives; attack ([\d.]+), .* %",
+        fields["membership"],
+    )
+    assert told is not None and 0.1 < float(told[2]) <= float(told[1])
     assert len(fields["certificate_sha256"]) == 64
 
 

@@ -40,6 +40,7 @@ def test_the_gaussian_mechanism_in_closed_form() -> None:
         (curve.delta.lower <= truth * (1 + 1e-9)) & (truth <= curve.delta.upper * (1 + 1e-9))
     )
     assert inside(curve.trade_off(RATES), norm.cdf(norm.isf(RATES) - 1), 1e-3)
+    assert inside(curve.membership(RATES), norm.sf(norm.isf(RATES) - 1), 1e-3)
     assert (
         curve.advantage.lower
         <= 2 * norm.cdf(0.5) - 1
@@ -200,6 +201,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     curve = dpsub.curve(dpsub.Poisson(0.1), noise_multiplier=2.0, steps=5)
     assert told["upper"] == curve.delta.upper.tolist() and told["mu"] == list(curve.mu)
     assert told["false_negative_lower"] == curve.trade_off(told["false_positive"]).lower.tolist()
+    assert told["true_positive_upper"] == [1 - low for low in told["false_negative_lower"]]
     rows = np.genfromtxt(table, delimiter=",", names=True)
     assert (
         rows["epsilon"].tolist() == curve.epsilon.tolist()
@@ -242,7 +244,7 @@ def test_a_picture_needs_matplotlib_and_nothing_else_does(
         "1,2",
     ]
     assert main(command) == 0
-    assert "false positives 0.05" in capsys.readouterr().out
+    assert "true at 0.1, 1, 10 % false positives" in capsys.readouterr().out
     assert main([*command, "--plot", str(tmp_path / "curve.png")]) == 2
     assert "matplotlib" in capsys.readouterr().err
 

@@ -260,7 +260,7 @@ def test_a_statement_names_the_selection_and_the_guarantee_of_the_best_run() -> 
     assert stated.fields["epsilon"] >= found.upper > 0
     assert "mean 12" in stated.fields["selection"]
     # what is known of one run is not known of the best one
-    assert not {"mu", "trade_off", "certificate_sha256"} & set(stated.fields)
+    assert not {"mu", "membership", "certificate_sha256"} & set(stated.fields)
     for about_one_run in (found.plot, found.certificate):
         with pytest.raises(UnsupportedError, match="about one run"):
             about_one_run()

@@ -3,14 +3,15 @@ error rates of every test.
 
 A test decides from all releases which of two neighbouring data sets was used. A test with
 false-positive rate x has at least the false-negative rate shown; the lowest possible one lies
-between the two bounds. Advantage: the largest difference between the probabilities of an event on
-the two data sets.  mu: the parameter of Gaussian differential privacy, for all epsilons (sampling
-does not lower this one) and for the epsilons shown.
+between the two bounds. Membership inference at this rate has a true-positive rate of at most 1 less
+the lower bound. Advantage: the largest difference between the probabilities of an event on the two
+data sets.  mu: the parameter of Gaussian differential privacy, for all epsilons (sampling does not
+lower this one) and for the epsilons shown.
 
 JSON: quantity (delta), epsilon, lower, upper, false_positive, false_negative_lower,
-false_negative_upper (lists), advantage, mu, mu_within (pairs of bounds), kind, guarantee, pair,
-adjacency, sensitivity, conditions. Infinite numbers are the string "Infinity".  --csv
-writes epsilon, lower and upper, --plot a picture (needs matplotlib).
+false_negative_upper, true_positive_lower, true_positive_upper (lists), advantage, mu, mu_within
+(pairs of bounds), kind, guarantee, pair, adjacency, sensitivity, conditions. Infinite numbers are the
+string "Infinity".  --csv writes epsilon, lower and upper, --plot a picture (needs matplotlib).
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def run(arguments: Namespace) -> Answer:
     # From the same curve, not from further accounts: the trade-off function is its convex
     # conjugate.
     rates = np.atleast_1d(arguments.false_positive)
-    tests = curve.trade_off(rates)
+    tests, success = curve.trade_off(rates), curve.membership(rates)
     if arguments.csv is not None:
         files.save_file(arguments.csv, _table(curve).encode())
     if arguments.plot is not None:
@@ -93,6 +94,8 @@ def run(arguments: Namespace) -> Answer:
         "false_positive": rates,
         "false_negative_lower": tests.lower,
         "false_negative_upper": tests.upper,
+        "true_positive_lower": success.lower,
+        "true_positive_upper": success.upper,
         "advantage": curve.advantage,
         "mu": curve.mu,
         "mu_within": curve.mu_within,

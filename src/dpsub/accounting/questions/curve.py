@@ -33,7 +33,8 @@ _POINTS, _LAST_DELTA = 500, 1e-9  # epsilons where none are given; delta at the 
 _FARTHEST = 300.0
 _EPS = float(np.finfo(float).eps)
 _ROUNDING = 32 * _EPS  # rounding of a few operations on numbers of at most 1
-_FALSE_POSITIVE = 0.05  # rate of the test in the short text
+FALSE_POSITIVES = (0.001, 0.01, 0.1)
+"""False positive rates at which the success of membership inference is told."""
 _BISECTIONS, _ACCURACY = 70, 1e-9  # accuracy of mu, relative
 
 
@@ -91,9 +92,9 @@ class Curve(words.ShortText):
 
     def short_lines(self) -> list[words.Line]:
         """Return a few of its numbers in words."""
-        misses = self.trade_off(_FALSE_POSITIVE)
-        ends = (float(misses.lower), float(misses.upper))
-        measures = words.CurveSummary(self.advantage, self.mu, _FALSE_POSITIVE, ends)
+        low, high = self.membership(FALSE_POSITIVES)
+        success = (low.tolist(), high.tolist())
+        measures = words.CurveSummary(self.advantage, self.mu, FALSE_POSITIVES, success)
         return words.curve_lines(self.account, self.epsilon.tolist(), measures)
 
     def trade_off(self, false_positive: ArrayLike) -> Interval:
@@ -117,6 +118,17 @@ class Curve(words.ShortText):
         upper = np.maximum(upper, 0.0)
         lower = np.clip(lower, 0.0, upper)
         return Interval(lower.reshape(rates.shape), upper.reshape(rates.shape))
+
+    def membership(self, false_positive: ArrayLike) -> Interval:
+        """Bound the largest success of membership inference: the largest true positive rate of any
+        test between neighbouring data sets, at these false positive rates.
+
+        The upper end is proved for everything that can be made of the releases; the lower one is
+        attained by the attack on the data sets of the account. Under add_remove and zero_out the
+        test is for a record that is there or not, under substitute for one of two records.
+        """
+        misses = self.trade_off(false_positive)
+        return Interval(1 - misses.upper, 1 - misses.lower)
 
     def _lines(self, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return a and c(a) for a = e^-epsilon and e^epsilon, increasing; by the mirror c(1/a) =

@@ -18,12 +18,13 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.accounting.questions.account import Account, joined
-from dpsub.accounting.questions.curve import curve_of
+from dpsub.accounting.questions.curve import FALSE_POSITIVES, curve_of
 from dpsub.accounting.questions.question import Question
 from dpsub.accounting.questions.words import (
     Statement,
     delta_of_one_record,
     down,
+    membership_text,
     near,
     percent,
     up,
@@ -38,7 +39,6 @@ from dpsub.relations import Relation
 _SPELLED = 2  # kinds of releases that a sentence can hold
 _POINTS = 16  # epsilons of the curve from which a trade-off is taken
 _EFFORT = 1.0  # for that curve
-_FALSE_POSITIVE = 0.05
 _AS_CLOSE = 1.1  # epsilon of a mu that is stated, over that of the guarantee, at most
 _NEIGHBOURS = {
     Relation.ADD_REMOVE: "one has {unit} more",
@@ -229,19 +229,17 @@ def _unit(releases: Sequence[Release]) -> str:
 def _trade_off(
     account: Account, releases: Sequence[Release], epsilon: float, delta: float
 ) -> dict[str, float | str]:
-    """Return mu of Gaussian differential privacy and the errors of the best test, where they are
-    found within the effort."""
+    """Return mu of Gaussian differential privacy and the largest success of membership inference,
+    where they are found within the effort."""
     epsilons = np.linspace(0.0, max(epsilon, 1e-3), _POINTS)
     try:
         question = Question(releases, str(account.adjacency), effort=_EFFORT, quick=True)
         curve = curve_of(question, epsilons)
     except NumericalError:
         return {}
-    misses = float(curve.trade_off(_FALSE_POSITIVE).lower)
-    found: dict[str, float | str] = {
-        "trade_off": f"false negatives at least {down(misses)} at false positives "
-        f"{near(_FALSE_POSITIVE)}"
-    }
+    low, high = curve.membership(FALSE_POSITIVES)
+    success = (low.tolist(), high.tolist())
+    found: dict[str, float | str] = {"membership": membership_text(FALSE_POSITIVES, success)}
     # mu is about the rarest outputs, too, which no sampling lowers: beside an epsilon that sampling
     # made small it would be read as another guarantee
     mu = curve.mu.upper

@@ -485,8 +485,9 @@ class CurveSummary(NamedTuple):
 
     advantage: tuple[float, float]
     mu: tuple[float, float]
-    false_positive: float
-    false_negative: tuple[float, float]
+    false_positives: Sequence[float]
+    success: tuple[Sequence[float], Sequence[float]]
+    """Both ends, of membership inference at these false positive rates."""
 
 
 def curve_lines(
@@ -498,19 +499,29 @@ def curve_lines(
     shown = list(dict.fromkeys([inner[len(inner) // 4], inner[len(inner) // 2], inner[-1]]))
     places = [list(epsilons).index(value) for value in shown]
     deltas = [f"{up(float(account.upper[place]))} at {near(epsilons[place])}" for place in places]
-    tests = (
-        f"advantage at most {up(measures.advantage[1])}, mu at most {up(measures.mu[1])}, false "
-        f"negatives at least {down(measures.false_negative[0])} at false positives "
-        f"{near(measures.false_positive)}"
-    )
+    tests = f"advantage at most {up(measures.advantage[1])}, mu at most {up(measures.mu[1])}"
     notes = account_warnings(account) if account.upper[-1] >= 1 or not account.width_met else []
     kind = kind_text(account).partition(":")[0].removesuffix(" up to this width")
     return [
         relation_line(account),
         ("delta", f"at most {', '.join(deltas)} (epsilon); kind {kind}"),
         ("tests", tests),
+        ("membership", membership_text(measures.false_positives, measures.success)),
         *grounds(account, notes),
     ]
+
+
+def membership_text(
+    false_positives: Sequence[float], success: tuple[Sequence[float], Sequence[float]]
+) -> str:
+    """Write both ends of the largest success of membership inference at these false positive
+    rates."""
+    rates = ", ".join(near(100 * rate) for rate in false_positives)
+    low, high = (
+        ", ".join(_rounded(100 * share, side, 3) for share in shares)
+        for side, shares in zip((ROUND_FLOOR, ROUND_CEILING), success, strict=True)
+    )
+    return f"at most {high} % true at {rates} % false positives; attack {low} %"
 
 
 def curve_title(account: AccountLike) -> str:
