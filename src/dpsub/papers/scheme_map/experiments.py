@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Annotated, Any, ClassVar
 
 import pandas as pd
 from pydantic import Field
 
-from dpsub.accounting.questions.recommend import noise_of_training
+from dpsub.accounting.questions.recommend import SchemeNoise, noise_of_training
 from dpsub.accounting.questions.search import Goal
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.papers.scheme_map.schemes import (
@@ -34,6 +35,9 @@ NEAR = 0.05
 """Where both ends of a cell are within this, relative to each other, they are not sought closer."""
 EFFORT = 4.0
 """Work that a cell may take, that of `recommend` for all schemes."""
+MORE = 10.0
+"""How many times as much work cells may take whose ends are farther apart."""
+ENDS = ("steps", "noise_multiplier", "refuted", "theorem", "lower_theorem")
 _SECONDS = 2.5  # of a cell, on average
 _TEXT = {"training", "adjacency", "sampler", "theorem", "lower_theorem", "reason"}
 _WHOLE = {"n", "m", "epochs", "steps"}
@@ -132,20 +136,27 @@ def noise_of(
         "lower_theorem": "",
         "reason": "",
     }
+    goal = Goal(epsilon, training.delta, relation, ACCURACY)
     try:
         release = scheme.releases(training)
-        goal = Goal(epsilon, training.delta, relation, ACCURACY)
         needed = noise_of_training(scheme.name, release, training.m, goal, effort=effort, near=NEAR)
+        if needed.noise_multiplier > (1 + NEAR) * needed.refuted:
+            # by first bounds alone, which for some schemes need more than a game
+            more = noise_of_training(
+                scheme.name, release, training.m, goal, effort=MORE * effort, near=math.inf
+            )
+            needed = _better(needed, more)
     except (ArgumentError, UnsupportedError) as refusal:
         return {**found, "reason": str(refusal)}
-    return {
-        **found,
-        "steps": needed.steps,
-        "noise_multiplier": needed.noise_multiplier,
-        "refuted": needed.refuted,
-        "theorem": needed.theorem,
-        "lower_theorem": needed.lower_theorem,
-    }
+    return {**found, **{name: getattr(needed, name) for name in ENDS}}
+
+
+def _better(one: SchemeNoise, other: SchemeNoise) -> SchemeNoise:
+    """Return the smaller one of two proved multipliers, with the larger one of both that are
+    refuted."""
+    proved = min(one, other, key=lambda each: each.noise_multiplier)
+    attacked = max(one, other, key=lambda each: each.refuted)
+    return replace(proved, refuted=attacked.refuted, lower_theorem=attacked.lower_theorem)
 
 
 class MapOfFreshBatches(MapNoise):
