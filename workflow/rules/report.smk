@@ -67,6 +67,7 @@ rule write_report:
         prose=PLAN["found"],
         cited=PLAN["cited"],
         page=PLAN["templates"],
+        front=[one["file"] for one in PLAN["front"]],
         artefacts=files_of_artefacts(),
         data=[str(Path(data_set["file"]).with_suffix(".json")) for data_set in DATA.values()],
     output:
@@ -94,6 +95,7 @@ rule write_report:
         artefacts=list(ARTEFACTS),
         remarks=[PLAN["remark"]] if PLAN["remark"] else [],
         published=PLAN["published"],
+        front=PLAN["front"],
         options=(
             "--configfile RESULTS/run/config.yaml"
             if workflow.config_settings.overwrite_config

@@ -35,6 +35,7 @@ with logged(snakemake.log[0]):
         timings=results / "run/timings/jobs",
         settings=yaml_files.read(configuration)["experiments"],
         remarks=snakemake.params.remarks,
+        front=snakemake.params.front,
         options=snakemake.params.options,
         published=snakemake.params.published,
     )

@@ -41,6 +41,10 @@ class Paper:
     """Whether at its published size it is made only where a configuration names it: it takes long,
     and the rest of the report does without it."""
 
+    front: str = ""
+    """Name of its figure that stands first in the report of every run, as its page keeps it; ""
+    for none."""
+
     @property
     def order(self) -> tuple[int, str]:
         """Sort key of papers."""

@@ -16,7 +16,7 @@ from dpsub.errors import PlanError
 from dpsub.reproduce import configuration, experiments, labels, provenance, published, report
 from dpsub.reproduce.artefact import Artefact
 from dpsub.reproduce.papers import errata_files, papers
-from dpsub.reproduce.plan import Plan, Product, identify
+from dpsub.reproduce.plan import Plan, Product, declared, identify
 
 # The code that shows things; what computes them runs its own jobs again.
 SHOWN_PARTS = (
@@ -62,6 +62,7 @@ def planned(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
         "expected": _shown(
             path for folder in folders for path in folder.glob("expected_verdicts.csv")
         ),
+        "front": _front(root),
         "templates": sorted(_shown((Path(report.__file__).parent / "templates").iterdir())),
         "code": {
             "verdicts": provenance.digest("dpsub.reproduce.verdicts"),
@@ -99,6 +100,20 @@ def _printed(artefact: Artefact) -> list[str]:
     folder = papers()[artefact.paper].folder / "published"
     found = sorted(names & set(published.artefacts(artefact.paper)))
     return [str(folder / f"{name}.csv") for name in found]
+
+
+def _front(root: Path) -> list[dict[str, str]]:
+    """Return the pictures that stand first in the report, as the pages in docs/found keep them."""
+    named = {
+        f"{key}/{paper.front}": root / f"docs/found/pictures/{key}-{paper.front}.png"
+        for key, paper in papers().items()
+        if paper.front
+    }
+    return [
+        {"title": made.title, "caption": made.caption, "file": str(named[made.identifier])}
+        for made in declared()
+        if made.identifier in named and named[made.identifier].exists()
+    ]
 
 
 def _experiment(plan: Plan, name: str) -> dict[str, Any]:

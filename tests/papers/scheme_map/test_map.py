@@ -3,6 +3,7 @@ cell, the picture and the page."""
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 
@@ -17,19 +18,23 @@ from dpsub.cli import parser_of
 from dpsub.cli.releases import steps_of
 from dpsub.cli.samplers import sampler_of
 from dpsub.errors import ArgumentError
-from dpsub.papers.scheme_map import numbers
+from dpsub.papers.scheme_map import PAPER, numbers
 from dpsub.papers.scheme_map.experiments import MapOfEpochs, MapOfFreshBatches, noise_of
 from dpsub.papers.scheme_map.figures import MapFigure
 from dpsub.papers.scheme_map.schemes import RELATIONS, SCHEMES, TRAININGS, MapTraining
 from dpsub.papers.scheme_map.tables import EXPERIMENTS, MapTable, over_poisson
+from dpsub.reproduce import configuration, verdicts
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
-from dpsub.reproduce.figures import styled
+from dpsub.reproduce.figures import figure_bytes, styled
 from dpsub.reproduce.labels import sampler_label
+from dpsub.reproduce.planned import planned
+from dpsub.reproduce.report import FinishedRun, write_report
 from dpsub.reproduce.report.cells import LookUp, tables_of
 from dpsub.sampling.schemes import scheme_names
 from tests.few import few
 from tests.papers.cells import takeaways
 
+ROOT = Path(__file__).resolve().parents[3]
 SMALL = MapTraining("small", "small", 400, 40, 1)
 EPSILON, EFFORT = 2.0, 0.25
 NOISE = {"poisson": 1.0, "wor": 1.5, "shuffle": 2.0, "random_allocation": 0.97}
@@ -166,6 +171,33 @@ def test_the_picture_fits_a_page_and_its_texts_are_apart() -> None:
     assert set(cells["training"]) == {"cifar"} and set(cells["target_epsilon"]) == {3.0}
     labels = {sampler_label(name) for name in SCHEMES}
     assert labels <= {text.get_text() for text in figure.findobj(Text)}
+
+
+def test_the_picture_stands_first_in_the_report_of_a_run_that_did_not_make_it(
+    tmp_path: Path,
+) -> None:
+    picture = tmp_path / f"docs/found/pictures/{PAPER.key}-{PAPER.front}.png"
+    picture.parent.mkdir(parents=True)
+    with styled():
+        picture.write_bytes(figure_bytes(MapFigure().draw(planted())[0], "png"))
+    config = configuration.load([ROOT / "config.yaml"])
+    plan = planned(config, tmp_path)
+    assert not [name for name in plan["artefacts"] if name.startswith(f"{PAPER.key}/")]
+    assert [one["file"] for one in plan["front"]] == [str(picture)]
+    dirs = OutputDirs.under(tmp_path)
+    files = build(MapTable(), planted(), printed_rows(MapTable()), dirs)
+    run = FinishedRun(
+        artefacts=[MapTable()],
+        dirs=dirs,
+        comparison=verdicts.read(files["comparison"]),
+        data=[],
+        errata=[],
+        provenance={},
+        front=plan["front"],
+    )
+    write_report(tmp_path, run)
+    head, _, _ = html.unescape((tmp_path / "index.html").read_text("utf-8")).partition("<h2")
+    assert f'alt="{MapFigure.title}"' in head and "data:image/webp;base64" in head
 
 
 def test_the_page_has_all_cells_with_their_links(tmp_path: Path) -> None:

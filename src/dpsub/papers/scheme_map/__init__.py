@@ -8,4 +8,5 @@ PAPER = Paper(
     title="Beyond the papers: the map of sampling schemes",
     rank=3,
     apart=True,
+    front="map",
 )

@@ -7,10 +7,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
-from pydantic import Field
 
 from dpsub.accounting.questions.recommend import SchemeNoise, noise_of_training
 from dpsub.accounting.questions.search import Goal
@@ -25,40 +24,21 @@ from dpsub.papers.scheme_map.schemes import (
     MapTraining,
     in_group,
 )
+from dpsub.papers.scheme_map.settings import EFFORT, MapTargets, Rows
 from dpsub.relations import Relation
 from dpsub.reproduce.experiment import Cost, Experiment, Run, columns
-from dpsub.reproduce.settings import ExperimentSettings, Group, Listed, Parts, Positive, known
+from dpsub.reproduce.settings import ExperimentSettings, Parts
 
 ACCURACY = 3e-3
 """Relative accuracy of each noise multiplier, that of `recommend`."""
 NEAR = 0.05
 """Where both ends of a cell are within this, relative to each other, they are not sought closer."""
-EFFORT = 4.0
-"""Work that a cell may take, that of `recommend` for all schemes."""
 MORE = 10.0
 """How many times as much work cells may take whose ends are farther apart."""
 ENDS = ("steps", "noise_multiplier", "refuted", "theorem", "lower_theorem")
 _SECONDS = 2.5  # of a cell, on average
 _TEXT = {"training", "adjacency", "sampler", "theorem", "lower_theorem", "reason"}
 _WHOLE = {"n", "m", "epochs", "steps"}
-
-
-class MapTargets(Group):
-    """The trainings and targets of all schemes."""
-
-    trainings: Listed[Annotated[str, known("training", lambda: TRAININGS)]] = Field(
-        tuple(TRAININGS), description="Trainings."
-    )
-    target_epsilon: Listed[Positive] = Field(
-        (1.0, 3.0, 8.0), description="Targets, at the delta of each training."
-    )
-    effort: Positive = Field(EFFORT, description="Work that a cell may take.")
-
-
-Rows = Annotated[
-    Listed[Annotated[str, known("scheme", lambda: SCHEMES)]],
-    Field(description="Schemes, rows of the map."),
-]
 
 
 class MapNoise(Experiment):

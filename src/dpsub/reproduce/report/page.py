@@ -24,7 +24,7 @@ from dpsub.reproduce.labels import KINDS, in_words
 from dpsub.reproduce.layout import SIGNS, SOURCES
 from dpsub.reproduce.report import numbers
 from dpsub.reproduce.report.numbers import Line
-from dpsub.reproduce.report.paper import content, number_of
+from dpsub.reproduce.report.paper import content, number_of, picture_of
 from dpsub.reproduce.report.run import FinishedRun
 from dpsub.reproduce.verdicts import AGREEING, FAILING, VARIANTS, reconciled, spoken, tally
 
@@ -61,6 +61,7 @@ def write_report(folder: Path, run: FinishedRun, *, processes: int = 1) -> None:
                 sorted(run.lines, key=_failing_first), key=attrgetter("place")
             )
         ],
+        "front": [{**one, **picture_of(Path(one["file"]))} for one in run.front],
         "totals": numbers.counts(run.lines),
         "links": {
             line.anchor: links.get(line.anchor) or links.get(line.place) or "" for line in run.lines

@@ -236,7 +236,7 @@ def _artefact(
     if artefact.kind == "figure":
         # one line more than are shown tells whether there are too many
         drawn = pd.read_csv(files["csv"], nrows=DRAWN_LINES + 1)
-        picture = {"picture": _picture(files["png"])}
+        picture = {"picture": picture_of(files["png"])}
         if not 0 < len(drawn) <= DRAWN_LINES:
             return shown | picture
         # Values that all lines share stand above them once, so that the table is narrow.
@@ -290,7 +290,7 @@ def _failing_first(line: Line) -> int:
     return -FAILING.index(line.verdict) if line.verdict in FAILING else 1
 
 
-def _picture(path: Path) -> dict[str, Any]:
+def picture_of(path: Path) -> dict[str, Any]:
     """Return a drawing for the page, small: line art needs few colours, and WebP packs them without
     loss."""
     with Image.open(path) as drawn:

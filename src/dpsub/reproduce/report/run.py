@@ -55,6 +55,9 @@ class FinishedRun:
     """Remarks that a reader must know first, such as that the run is of reduced size."""
     published: Sequence[str] | None = None
     """Artefacts that are made at published settings, by their identifiers; None if all are."""
+    front: Sequence[Mapping[str, str]] = ()
+    """Pictures that stand first, whatever the run has made: `title`, `caption` and `file` of
+    each."""
     options: str = ""
     """Options of Snakemake that make this run again, in any folder; none if it is of `config.yaml`
     alone."""
