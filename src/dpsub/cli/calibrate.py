@@ -8,9 +8,7 @@ times. The value returned is proved.
 JSON: solved (noise_multiplier, size, rate, steps, samples or epochs), the answer under that name,
 not_proved (the nearest value tried that is not proved; null for noise, and if the search reached
 its limit), refuted (an attack exceeds the target with this noise or less, 0 if no attack is known
-to; or with this size, rate or number or more, "Infinity" if no attack is known to), target_epsilon,
-target_delta, evaluations, and the keys of dpsub account for epsilon at the target delta.
-"""
+to; or with this size, rate or number or more, "Infinity" if no attack is"""
 
 from __future__ import annotations
 
@@ -49,10 +47,15 @@ def add_arguments(parser: Parser) -> None:
         parser, "--solve", ("noise", "size", "steps"), "what to find (default: noise)", "noise"
     )
     parser.add_argument(
-        "--epsilon", type=numbers, required=True, metavar="E", help="target epsilon (nats), above 0"
+        "--epsilon", type=numbers, metavar="E", help="target epsilon (nats), above 0"
     )
+    parser.add_argument("--delta", type=numbers, metavar="D", help="target delta, between 0 and 1")
     parser.add_argument(
-        "--delta", type=numbers, required=True, metavar="D", help="target delta, between 0 and 1"
+        "--advantage",
+        type=numbers,
+        metavar="A",
+        help="instead of both: largest difference between true and false positives of membership "
+        "inference",
     )
     add_releases(parser, required=False)
     parser.add_argument(
@@ -80,6 +83,7 @@ def run(arguments: Namespace) -> Answer:
             raise ArgumentError(f"--solve {solve} returns {name} and cannot take it; drop it")
         if not is_given and option == "noise_multiplier" and solve != unknown:
             raise ArgumentError(f"--solve {solve} needs {name}, got none; give it")
+    _check_target(arguments)
     if arguments.quick and solve != "noise":
         raise ArgumentError(f"--quick needs --solve noise, got --solve {solve}; drop it")
     if arguments.plot is not None and solve != "noise":
@@ -103,8 +107,7 @@ def run(arguments: Namespace) -> Answer:
         name: value,
         "not_proved": not_proved,
         "refuted": none_refuted if refuted is None else refuted,
-        "target_epsilon": arguments.epsilon,
-        "target_delta": arguments.delta,
+        **_target(arguments),
         "evaluations": solution.evaluations,
         **account_values(solution.account),
     }
@@ -122,10 +125,36 @@ def run(arguments: Namespace) -> Answer:
         explained.append(("refuted", f"{attacked}: an attack exceeds the target"))
         short += f", {attacked} refuted by an attack"
     lines: list[Line] = [(name.replace("_", " "), short), *short_lines(solution.account)]
-    title = f"{what}, for epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
-    explained += account_lines(solution.account, arguments.delta)
+    if arguments.advantage is None:
+        title = f"{what}, for epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
+    else:
+        title = f"{what}, for an advantage of at most {near(arguments.advantage)}"
+    given = arguments.delta if arguments.advantage is None else 0.0
+    explained += account_lines(solution.account, given)
     answer = Answer(values, title, lines, explained)
     return stated(answer, solution.account, arguments)
+
+
+def _check_target(arguments: Namespace) -> None:
+    """Refuse targets that are not given once, and an advantage where it is not searched for."""
+    target = {name: getattr(arguments, name) for name in ("epsilon", "delta", "advantage")}
+    given = [f"--{name}" for name, value in target.items() if value is not None]
+    if given not in (["--epsilon", "--delta"], ["--advantage"]):
+        got = ", ".join(given) or "none of them"
+        raise ArgumentError(
+            f"the target must be --epsilon and --delta, or --advantage, got {got}; give one target"
+        )
+    if given == ["--advantage"] and arguments.solve != "noise":
+        raise ArgumentError(
+            f"--advantage needs --solve noise, got --solve {arguments.solve}; give --epsilon and "
+            "--delta"
+        )
+
+
+def _target(arguments: Namespace) -> dict[str, float]:
+    if arguments.advantage is None:
+        return {"target_epsilon": arguments.epsilon, "target_delta": arguments.delta}
+    return {"target_advantage": arguments.advantage}
 
 
 def _search(arguments: Namespace) -> tuple[str, Any, str]:
@@ -163,7 +192,7 @@ def _search(arguments: Namespace) -> tuple[str, Any, str]:
         )
     question["steps"] = steps_of(arguments, sampler)
     del question["noise_multiplier"]
-    solution = dpsub.calibrate(sampler, **question)
+    solution = dpsub.calibrate(sampler, advantage=arguments.advantage, **question)
     return (
         "noise_multiplier",
         solution,

@@ -165,6 +165,10 @@ def noise_figure(calibration: Calibration) -> Figure:
     release = releases[-1]
     if len(releases) != 1:
         raise UnsupportedError("a picture of the noise is of one kind of releases; calibrate alone")
+    if account.quantity != "epsilon":
+        raise UnsupportedError(
+            "a picture of the noise is for an epsilon, got an advantage; drop it"
+        )
     goal = Goal(calibration.target, delta, str(account.adjacency))
     sizes, proved, refuted = [], [], []
     for factor in _FACTORS.tolist():

@@ -21,6 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
+from scipy.special import ndtri
+
 from dpsub import checks
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Refinement, Target
@@ -47,7 +49,7 @@ from dpsub.accounting.questions.question import (
 from dpsub.accounting.questions.refinement import AccountRefinement
 from dpsub.accounting.release import CalibratedKeywords, MechanismKeywords, Release
 from dpsub.accounting.schemes.reductions import noise_factor
-from dpsub.errors import NumericalError, UnsupportedError
+from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
 from dpsub.sampling.schedules import Schedule
@@ -102,7 +104,7 @@ class Calibration(words.ShortText, words.OnAccount):
         requested to one that is not proved and, unless both bounds are about one number, within 3 %
         of one that is refuted; if not, `width_reason` says why.
     target : float
-        The epsilon of the target.
+        The epsilon of the target, or its advantage.
     """
 
     noise_multiplier: float
@@ -172,13 +174,15 @@ def calibrate(
     sampler: Sampler | Schedule | Release,
     n: int | None = None,
     *,
-    epsilon: float,
-    delta: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    advantage: float | None = None,
     accuracy: float = _ACCURACY,
     tight: bool | None = None,
     **described: Unpack[CalibrateKeywords],
 ) -> Calibration:
-    """Find a noise multiplier for which the releases are proved (epsilon, delta)-DP.
+    """Find a noise multiplier for which the releases are proved (epsilon, delta)-DP, or to give no
+    test more than an advantage.
 
     Bounds on coarse grids guide the search; the returned number was computed to full accuracy
     (docs/proofs/numerics.md).
@@ -189,6 +193,9 @@ def calibrate(
         As in `dpsub.account`.
     epsilon, delta : float
         Target: epsilon in nats, above 0, and delta in (0, 1).
+    advantage : float
+        Target in their place, in (0, 1): the largest difference between the rates of true and of
+        false positives of any membership inference, which is delta at epsilon = 0.
     accuracy : float
         Relative distance between the answer and a smaller multiplier that is not proved.
     effort, time_limit : float or None
@@ -225,9 +232,26 @@ def calibrate(
     released, asked = separated(CalibrateKeywords, described)
     release = Release.to_calibrate(sampler, n, **released)
     question = with_tight(Question.about([release], **asked), tight)
-    goal = Goal(epsilon, delta, question.adjacency, accuracy)
+    goal = goal_of(epsilon, delta, advantage, question.adjacency, accuracy)
     with question.metered():
         return least_noise(release, (), goal, question.quick)
+
+
+def goal_of(
+    epsilon: float | None,
+    delta: float | None,
+    advantage: float | None,
+    adjacency: str | None,
+    accuracy: float,
+) -> Goal:
+    """Return the goal of a calibration; ArgumentError unless it is given once."""
+    if advantage is None and epsilon is not None and delta is not None:
+        return Goal(epsilon, delta, adjacency, accuracy)
+    if advantage is not None and epsilon is None and delta is None:
+        return AdvantageGoal(0.0, advantage, adjacency, accuracy)
+    given = {"epsilon": epsilon, "delta": delta, "advantage": advantage}
+    got = ", ".join(name for name, value in given.items() if value is not None) or "nothing"
+    raise ArgumentError(f"the target must be epsilon and delta, or an advantage, got {got}")
 
 
 def least_noise(
@@ -243,7 +267,7 @@ def least_noise(
     proved = search.best_root(Level(_ROUGH_STEPS, _ROUGH))
     refuted = search.refuted(proved)
     account = search.account(proved)
-    calibration = Calibration(proved.safe, refuted, proved.evaluations, account, goal.epsilon)
+    calibration = Calibration(proved.safe, refuted, proved.evaluations, account, goal.most)
     tightens = candidates.proof(proved.safe).tightens
     if quick or not tightens:
         return _explained(calibration, may_tighten=tightens)
@@ -405,6 +429,19 @@ class Goal:
     target: Target = field(init=False)
     """Epsilon at this delta, with bounds so close that they do not blur the accuracy."""
 
+    @property
+    def most(self) -> float:
+        """What the quantity of the target may be at most."""
+        return self.epsilon
+
+    def gaussian_scale(self, sensitivity: float) -> float:
+        """Return the scale of Gaussian noise that meets the goal for one sum."""
+        return Gaussian.calibrated(self.epsilon, self.delta, sensitivity).scale
+
+    def room(self, lower: float) -> float:
+        """Return the width of an answer that meets the goal, if `lower` is its lower end."""
+        return self.epsilon - lower
+
     def __post_init__(self) -> None:
         epsilon = checks.real("epsilon", self.epsilon, above=0)
         accuracy = checks.real("accuracy", self.accuracy, above=0, below=1)
@@ -413,6 +450,28 @@ class Goal:
         target = Target(delta=self.delta, width=width)
         for name, value in (("epsilon", epsilon), ("accuracy", accuracy), ("target", target)):
             object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class AdvantageGoal(Goal):
+    """An advantage to be proved: delta, at epsilon = 0."""
+
+    def __post_init__(self) -> None:
+        delta = checks.real("advantage", self.delta, above=0, below=1)
+        accuracy = checks.real("accuracy", self.accuracy, above=0, below=1)
+        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "target", Target(epsilon=0.0, width=accuracy))
+
+    @property
+    def most(self) -> float:
+        return self.delta
+
+    def gaussian_scale(self, sensitivity: float) -> float:
+        # N(mu, 1) against N(0, 1) has the advantage 2 Phi(mu / 2) - 1
+        return sensitivity / (2 * float(ndtri((1 + self.delta) / 2)))
+
+    def room(self, lower: float) -> float:
+        return (self.delta - lower) / lower if lower > 0 else 0.0
 
 
 class Candidates:
@@ -449,11 +508,11 @@ class Candidates:
 
         If losses were Gaussian only their variance would matter: this is where to look first.
         """
-        gaussian = Gaussian.calibrated(self.goal.epsilon, self.goal.delta, math.sqrt(times))
+        scale = self.goal.gaussian_scale(math.sqrt(times))
         try:
             root = safe_root(
                 lambda x: self.composition(x).spread,
-                1 / gaussian.scale,
+                1 / scale,
                 self.axis,
                 start=1.0,
                 accuracy=_GUESS,
@@ -505,7 +564,7 @@ class Search(Refinement[Level]):
     def evaluate(self, level: Level) -> None:
         self.root = safe_root(
             lambda x: self.bound(x, level),
-            self.goal.epsilon,
+            self.goal.most,
             self.candidates.axis,
             start=self.start,
             steepness=self.steepness,
@@ -604,7 +663,7 @@ class FullSearch(Search):
         for choice in range(len(composition.attack_choices)):
             with suppress(NumericalError):  # not within the budget
                 # of the other choices only those that refute more are searched for
-                if refuted is None or self._attained(refuted, choice, step) > self.goal.epsilon:
+                if refuted is None or self._attained(refuted, choice, step) > self.goal.most:
                     found = self._refuted_by(choice, step, refuted or start, proved.steepness)
                     refuted = found or refuted
         return refuted
@@ -616,7 +675,7 @@ class FullSearch(Search):
         """Return the number nearest to the safe one at which one choice exceeds the target."""
         root = safe_root(
             lambda x: self._attained(x, choice, step),
-            self.goal.epsilon,
+            self.goal.most,
             replace(self.candidates.axis, name="an attack"),
             start=start,
             steepness=steepness,
@@ -629,7 +688,7 @@ class FullSearch(Search):
 
         It succeeds where the proof fails, or a little beyond.
         """
-        epsilon, axis = self.goal.epsilon, self.candidates.axis
+        epsilon, axis = self.goal.most, self.candidates.axis
         if self._accounts[unsafe].lower > epsilon:
             return unsafe
         # the grid of the attack is a single one, which may fall short of the target so near to it
@@ -650,7 +709,7 @@ class FullSearch(Search):
         composition = self.candidates.composition(quick.noise_multiplier)
         if quick.refuted is None or composition.is_exact:
             return quick
-        epsilon = self.goal.epsilon
+        epsilon = self.goal.most
         target = self.goal.target
         best, refuted, aim = quick, quick.refuted, quick.refuted
         share, reason = _NEAREST, WIDTH_REASONS["theory"]
@@ -668,7 +727,7 @@ class FullSearch(Search):
                     continue
                 best = replace(best, evaluations=best.evaluations + 1)
                 # the game ends once its bound meets the target, too
-                room = epsilon - float(account.lower)
+                room = self.goal.room(float(account.lower))
                 with work.share(_TRIAL):
                     account = AccountRefinement(proof, room or None).tightened(account, target)
                 is_proved = account.upper <= epsilon
