@@ -10,8 +10,8 @@ lower this one) and for the epsilons shown.
 
 JSON: quantity (delta), epsilon, lower, upper, false_positive, false_negative_lower,
 false_negative_upper, true_positive_lower, true_positive_upper (lists), advantage, mu, mu_within
-(pairs of bounds), kind, guarantee, pair, adjacency, sensitivity, conditions. Infinite numbers are the
-string "Infinity".  --csv writes epsilon, lower and upper, --plot a picture (needs matplotlib).
+(pairs of bounds), kind, guarantee, pair, adjacency, sensitivity, conditions. Infinite numbers are
+the string "Infinity".  --csv writes epsilon, lower and upper, --plot a picture (needs matplotlib).
 """
 
 from __future__ import annotations

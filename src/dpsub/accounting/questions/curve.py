@@ -123,7 +123,7 @@ class Curve(words.ShortText):
         """Bound the largest success of membership inference: the largest true positive rate of any
         test between neighbouring data sets, at these false positive rates.
 
-        The upper end is proved for everything that can be made of the releases; the lower one is
+        The upper bound is proved for everything that can be made of the releases; the lower one is
         attained by the attack on the data sets of the account. Under add_remove and zero_out the
         test is for a record that is there or not, under substitute for one of two records.
         """

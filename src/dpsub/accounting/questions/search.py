@@ -439,7 +439,7 @@ class Goal:
         return Gaussian.calibrated(self.epsilon, self.delta, sensitivity).scale
 
     def room(self, lower: float) -> float:
-        """Return the width of an answer that meets the goal, if `lower` is its lower end."""
+        """Return the width of an answer that meets the goal, if `lower` is its lower bound."""
         return self.epsilon - lower
 
     def __post_init__(self) -> None:

@@ -487,7 +487,7 @@ class CurveSummary(NamedTuple):
     mu: tuple[float, float]
     false_positives: Sequence[float]
     success: tuple[Sequence[float], Sequence[float]]
-    """Both ends, of membership inference at these false positive rates."""
+    """Both bounds, of membership inference at these false positive rates."""
 
 
 def curve_lines(
@@ -514,7 +514,7 @@ def curve_lines(
 def membership_text(
     false_positives: Sequence[float], success: tuple[Sequence[float], Sequence[float]]
 ) -> str:
-    """Write both ends of the largest success of membership inference at these false positive
+    """Write both bounds on the largest success of membership inference at these false positive
     rates."""
     rates = ", ".join(near(100 * rate) for rate in false_positives)
     low, high = (

@@ -32,9 +32,9 @@ from dpsub.reproduce.settings import ExperimentSettings, Parts
 ACCURACY = 3e-3
 """Relative accuracy of each noise multiplier, that of `recommend`."""
 NEAR = 0.05
-"""Where both ends of a cell are within this, relative to each other, they are not sought closer."""
+"""Where the bounds of a cell are as close, relative to each other, closer ones are not sought."""
 MORE = 10.0
-"""How many times as much work cells may take whose ends are farther apart."""
+"""How many times as much work cells may take whose bounds are farther apart."""
 ENDS = ("steps", "noise_multiplier", "refuted", "theorem", "lower_theorem")
 _SECONDS = 2.5  # of a cell, on average
 _TEXT = {"training", "adjacency", "sampler", "theorem", "lower_theorem", "reason"}
@@ -106,8 +106,8 @@ def noise_of(
     epsilon: float,
     effort: float = EFFORT,
 ) -> dict[str, Any]:
-    """Return the number of steps, both ends of the noise multiplier and what stands behind them; or
-    the reason why there are none."""
+    """Return the number of steps, both bounds on the noise multiplier and what stands behind them;
+    or the reason why there are none."""
     found = {
         "steps": 0,
         "noise_multiplier": math.nan,

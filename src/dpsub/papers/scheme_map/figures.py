@@ -44,7 +44,7 @@ def ranked(cells: pd.DataFrame) -> list[str]:
 
 
 class MapFigure(Artefact):
-    """Both ends of the noise over Poisson's, as bars."""
+    """Both bounds on the noise over Poisson's, as bars."""
 
     title = "The map: noise that each scheme needs, over Poisson's"
     name = "map"
@@ -105,7 +105,7 @@ def _ticks(most: float) -> list[float]:
 def _legend() -> list[Any]:
     mark = {"linestyle": "none", "marker": "o"}
     return [
-        line([], [], color=PROVED, label="needed: both ends within 5 %", markersize=5, **mark),
+        line([], [], color=PROVED, label="needed: both bounds within 5 %", markersize=5, **mark),
         line([], [], color=REFUTED, label="too little: refuted by an attack", markersize=4, **mark),
         line([], [], color=OPEN, linewidth=5, label="open"),
         line([], [], color=PROVED, label="enough: proved", markersize=4, **mark),

@@ -21,8 +21,8 @@ KEYS = ("training", "adjacency", "epsilon", "sampler")
 
 
 def whole(cells: LookUp) -> pd.DataFrame:
-    """Return all cells but Poisson's: `KEYS`, the `ratio` of the proved noise, its ends `lower` and
-    `upper`, `width` and `is_open`, and the `note`."""
+    """Return all cells but Poisson's: `KEYS`, the `ratio` of the proved noise, its bounds `lower`
+    and `upper`, `width` and `is_open`, and the `note`."""
     any_cell = dict.fromkeys(KEYS, "*")
     rows = cells.rows("noise", "over_poisson", **any_cell)
     ends = {"rigorous": "ratio", "rigorous_lower": "lower", "rigorous_upper": "upper"}
@@ -89,7 +89,7 @@ def _interval(cell: Any, value: str, mark: str) -> str:
 
 
 def _linked(cell: dict[Hashable, Any]) -> str:
-    """Return both ends of a cell, each a link to the page of what stands behind it."""
+    """Return both bounds of a cell, each a link to the page of what stands behind it."""
     if not cell["ratio"] > 0:
         return "–"
     theorem, attack = (
@@ -116,7 +116,7 @@ def draws(cells: LookUp) -> list[tuple[str, str]]:
 
 
 def shown(cells: LookUp, relation: str) -> dict[str, tuple[float, float]]:
-    """Return both ends of each scheme at the training and the target of the picture, under a
+    """Return both bounds of each scheme at the training and the target of the picture, under a
     relation, by name."""
     found = whole(cells)
     picked = (found["training"] == SHOWN[0]) & (found["epsilon"] == f"{SHOWN[1]:g}")

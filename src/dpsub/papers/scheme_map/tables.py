@@ -1,4 +1,4 @@
-"""The map as a table: noise over Poisson's at the same training and target, both ends."""
+"""The map as a table: noise over Poisson's at the same training and target, both bounds."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def over_poisson(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
     -------
     DataFrame
         The records, with `ratio` of the proved multiplier to Poisson's proved one of the same
-        relation, training and target; its ends `lower` (refuted over Poisson's proved) and `upper`
-        (proved over Poisson's refuted), between which the ratio of what is needed lies whatever the
-        truth is; `width`, of what is open, the proved noise over the refuted one, less 1; and
-        `is_open`. All are NaN where the cell has a reason.
+        relation, training and target; its bounds `lower` (refuted over Poisson's proved) and
+        `upper` (proved over Poisson's refuted), between which the ratio of what is needed lies;
+        `width`, of what is open, the proved noise over the refuted one, less 1; and `is_open`.
+        All are NaN where the cell has a reason.
     """
     cells = pd.concat(list(frames), ignore_index=True)
     base = cells[cells["sampler"] == REFERENCE].set_index(PLACE)[["noise_multiplier", "refuted"]]
@@ -64,10 +64,10 @@ class MapTable(Table):
         "Noise multiplier that is proved to meet the target for the whole training, over the one "
         "proved for Poisson samples under the same relation, with the same number of records, "
         "batch size and epochs. The interval contains the ratio of the noise multipliers that are "
-        "needed: its lower end is the noise that an attack refutes over the noise proved for "
-        "Poisson, its upper end the noise proved over the noise refuted for Poisson. Noise: proved "
-        "for Poisson samples, with the noise that is refuted as its lower end. Notes name the "
-        "theorem and the attack, or the reason why there is no number."
+        "needed: its lower bound is the noise that an attack refutes over the noise proved for "
+        "Poisson, its upper bound the noise proved over the noise refuted for Poisson. Noise: "
+        "proved for Poisson samples, with the noise that is refuted as its lower bound. Notes name "
+        "the theorem and the attack, or the reason why there is no number."
     )
     keys = ("training", "adjacency", "epsilon", "sampler")
     layout = Layout(
