@@ -128,12 +128,13 @@ def shown(cells: LookUp, relation: str) -> dict[str, tuple[float, float]]:
 
 def counts(cells: LookUp) -> dict[str, Any]:
     """Return the number of schemes, trainings and cells, of cells that are open or without a
-    theorem, and the largest width of a cell that is not open."""
+    theorem, with the trainings that this run lacks."""
     found = whole(cells)
-    without = found["ratio"].isna()
+    without, there = found["ratio"].isna(), set(found["training"])
     return {
         "schemes": found["sampler"].nunique() + 1,
         "trainings": found["training"].nunique(),
+        "lacking": [one.title for name, one in TRAININGS.items() if name not in there],
         "cells": len(found),
         "open": int(found["is_open"].sum()),
         "without": int(without.sum()),
