@@ -26,7 +26,7 @@ NOT_COVERED = 3
 
 
 def known_cells() -> list[tuple[str, str, str, str]]:
-    """Return the cells of the page that have numbers, some of small trainings first."""
+    """Return the cells of the page that have numbers, some of the training of the picture first."""
     kept = kept_of(papers()["scheme_map"])
     if kept is None:
         return []
@@ -34,10 +34,10 @@ def known_cells() -> list[tuple[str, str, str, str]]:
     cells = cells[cells["ratio"].notna()]
     keys = list(cells[list(numbers.KEYS)].itertuples(index=False, name=None))
     first = [
-        ("mnist", "zero_out", "3", "random_allocation"),
-        ("tabular", "add_remove", "3", "wor"),
-        ("tabular", "zero_out", "8", "shuffle_drop_last"),
-        ("fine_tuning", "substitute", "1", "must_ow"),
+        ("cifar", "add_remove", "3", "wor"),
+        ("cifar", "zero_out", "3", "random_allocation"),
+        ("cifar", "zero_out", "8", "shuffle_drop_last"),
+        ("cifar", "substitute", "8", "must_ow"),
     ]
     return [key for key in first if key in keys] + [key for key in keys if key not in first]
 
