@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-LONG = ("map_fresh",)
+LONG = ("map_fresh", "map_uses")
 """Experiments whose records take seconds."""
 LONGEST = ("map_epochs",)
 """Experiments whose records take a minute."""

@@ -20,6 +20,7 @@ from dpsub.papers.scheme_map.schemes import (
     RELATIONS,
     SCHEMES,
     TRAININGS,
+    USES,
     MappedScheme,
     MapTraining,
     in_group,
@@ -158,3 +159,13 @@ class MapOfEpochs(MapNoise):
     class Settings(ExperimentSettings, MapTargets):
         samplers: Rows = in_group(EPOCHS)
         parts: Parts = len(in_group(EPOCHS)) * len(TRAININGS)
+
+
+class MapOfUses(MapNoise):
+    """Schemes that use batches in other ways."""
+
+    name = "map_uses"
+
+    class Settings(ExperimentSettings, MapTargets):
+        samplers: Rows = in_group(USES)
+        parts: Parts = len(in_group(USES)) * len(TRAININGS)

@@ -19,5 +19,23 @@ class MapLabels(Labels):
             "color": "#882255",
             "marker": ">",
             "linestyle": "-",
-        }
+        },
+        "reused_sample": {
+            "label": "Poisson, 4 steps a sample",
+            "color": "#0077BB",
+            "marker": "s",
+            "linestyle": "-",
+        },
+        "users": {
+            "label": "Poisson users, 4 records",
+            "color": "#33BBEE",
+            "marker": "D",
+            "linestyle": "-",
+        },
+        "banded_cyclic_poisson": {
+            "label": "cyclic Poisson, banded noise",
+            "color": "#117733",
+            "marker": "X",
+            "linestyle": "-",
+        },
     }

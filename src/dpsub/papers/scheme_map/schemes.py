@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpsub.accounting.questions.recommend import training_with
 from dpsub.accounting.release import Release
+from dpsub.noise.banded import BandedStrategy
 from dpsub.relations import Relation
 from dpsub.reproduce.paired import REFERENCE
-from dpsub.sampling import Shuffle
+from dpsub.sampling import Poisson, Shuffle
+from dpsub.sampling.schemes import CYCLE
 
 RELATIONS = (Relation.ADD_REMOVE, Relation.ZERO_OUT, Relation.SUBSTITUTE)
 """The columns of the map."""
-FRESH, EPOCHS = "fresh", "epochs"
-"""Groups of schemes, each an experiment: batches that are drawn afresh; plans of whole epochs."""
+FRESH, EPOCHS, USES = "fresh", "epochs", "uses"
+"""Groups of schemes, each an experiment: batches that are drawn afresh; plans of whole epochs;
+other uses of batches than one sum with noise of its own over single records."""
+REUSED, RECORDS = 4, 4
+"""Steps that keep one sample, and records of a user that enter at most."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,11 @@ class MapTraining:
     m: int
     epochs: int
     delta: float = 1e-5
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Number of records, size of a batch, and epochs."""
+        return self.n, self.m, self.epochs
 
 
 TRAININGS: dict[str, MapTraining] = {
@@ -82,7 +92,7 @@ class MappedScheme:
         """Return the releases of a training with this scheme, with a noise multiplier of 1."""
         if self.release is not None:
             return self.release(training)
-        return training_with(self.name, training.n, training.m, training.epochs)
+        return training_with(self.name, *training.sizes)
 
     def arguments(self, training: MapTraining) -> str:
         """Return the words of the command line for a training with this scheme."""
@@ -94,6 +104,26 @@ def _shuffle_drop_last(training: MapTraining) -> Release:
     shuffle = Shuffle(training.m, drop_last=True)
     steps = training.epochs * shuffle.steps_per_epoch(training.n)
     return Release(shuffle, training.n, 1.0, steps)
+
+
+def _reused_sample(training: MapTraining) -> Release:
+    samples = -(-training_with(REFERENCE, *training.sizes).steps // REUSED)
+    return Release(
+        Poisson(training.m / training.n),
+        training.n,
+        1.0,
+        samples * REUSED,
+        releases_per_sample=REUSED,
+    )
+
+
+def _users(training: MapTraining) -> Release:
+    return replace(training_with(REFERENCE, *training.sizes), records_per_user=RECORDS)
+
+
+def _banded(training: MapTraining) -> Release:
+    release = training_with("cyclic_poisson", *training.sizes)
+    return replace(release, strategy=BandedStrategy(CYCLE))
 
 
 _SIZES = "--n {n} --m {m} --epochs {epochs}"
@@ -167,6 +197,29 @@ SCHEMES: dict[str, MappedScheme] = {
             EPOCHS,
             "reads the records in one fixed order, which is known",
             f"deterministic {_SIZES}",
+        ),
+        MappedScheme(
+            "reused_sample",
+            USES,
+            f"keeps each Poisson sample for {REUSED} steps",
+            f"poisson --n {{n}} --m {{m}} --steps {{steps}} --releases-per-sample {REUSED}",
+            _reused_sample,
+        ),
+        MappedScheme(
+            "users",
+            USES,
+            f"includes each user independently at each step, with at most {RECORDS} records; n is "
+            "the number of users",
+            f"poisson {_SIZES} --records-per-user {RECORDS}",
+            _users,
+        ),
+        MappedScheme(
+            "banded_cyclic_poisson",
+            USES,
+            f"takes turns as cyclic Poisson, with noise correlated over {CYCLE} bands, columns of "
+            "norm 1",
+            f"cyclic_poisson --n {{n}} --m {{m}} --cycle {CYCLE} --steps {{steps}} --bands {CYCLE}",
+            _banded,
         ),
     )
 }
