@@ -148,7 +148,7 @@ def test_commands_of_make_exist() -> None:
         for text in pages
         for name in re.findall(
             r"(?:`|^|\n)make (?:[A-Z]+=\S+ "
-            r")*([a-z-]+)",
+            r")*([a-z_-]+)",
             text,
         )
     }
