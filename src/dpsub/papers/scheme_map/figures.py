@@ -115,7 +115,7 @@ def _legend() -> list[Any]:
 def _bars(axes: Axes, part: pd.DataFrame, names: Sequence[str]) -> None:
     """Draw a row for each scheme, and say where no theorem covers one."""
     axes.axvline(1, color="black", linewidth=0.8, zorder=1)
-    own = part.set_index("sampler").reindex(names)
+    own = part.set_index("sampler").reindex(list(names))
     for row, cell in enumerate(own.to_dict("records")):
         if row % 2 == 0:
             axes.axhspan(row - 0.5, row + 0.5, color="#f3f3f3", linewidth=0, zorder=0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -80,7 +81,7 @@ class MapTable(Table):
         return [row for cell in cells.to_dict("records") for row in _rows(cell)]
 
 
-def _rows(cell: Row) -> list[Row]:
+def _rows(cell: Mapping[Any, Any]) -> list[Row]:
     row = {
         "training": cell["training"],
         "adjacency": cell["adjacency"],
