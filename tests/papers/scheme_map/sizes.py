@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-LONG = ("map_fresh", "map_uses")
+LONG = ("map_fresh", "map_uses", "map_kept")
 """Experiments whose records take seconds."""
 LONGEST = ("map_epochs",)
 """Experiments whose records take a minute."""

@@ -19,7 +19,13 @@ from dpsub.cli.releases import steps_of
 from dpsub.cli.samplers import sampler_of
 from dpsub.errors import ArgumentError
 from dpsub.papers.scheme_map import PAPER, numbers
-from dpsub.papers.scheme_map.experiments import MapOfEpochs, MapOfFreshBatches, MapOfUses, noise_of
+from dpsub.papers.scheme_map.experiments import (
+    MapOfEpochs,
+    MapOfFreshBatches,
+    MapOfKeptPlans,
+    MapOfUses,
+    noise_of,
+)
 from dpsub.papers.scheme_map.figures import MapFigure
 from dpsub.papers.scheme_map.schemes import RELATIONS, SCHEMES, TRAININGS, MapTraining
 from dpsub.papers.scheme_map.tables import EXPERIMENTS, MapTable, over_poisson
@@ -100,7 +106,9 @@ def planted() -> Frames:
     """Return records of the whole map, in which ends are 2 % apart, those of shuffled batches
     20 %."""
     frames = {}
-    for name, kind in zip(EXPERIMENTS, (MapOfFreshBatches, MapOfEpochs, MapOfUses), strict=True):
+    for name, kind in zip(
+        EXPERIMENTS, (MapOfFreshBatches, MapOfEpochs, MapOfUses, MapOfKeptPlans), strict=True
+    ):
         experiment, rows = kind(), []
         settings = experiment.settings({})
         for replicate, (scheme, training) in enumerate(experiment.pairs(settings)):

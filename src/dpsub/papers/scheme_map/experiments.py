@@ -17,6 +17,7 @@ from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.papers.scheme_map.schemes import (
     EPOCHS,
     FRESH,
+    KEPT,
     RELATIONS,
     SCHEMES,
     TRAININGS,
@@ -169,3 +170,13 @@ class MapOfUses(MapNoise):
     class Settings(ExperimentSettings, MapTargets):
         samplers: Rows = in_group(USES)
         parts: Parts = len(in_group(USES)) * len(TRAININGS)
+
+
+class MapOfKeptPlans(MapNoise):
+    """Schemes that keep one plan for the whole training."""
+
+    name = "map_kept"
+
+    class Settings(ExperimentSettings, MapTargets):
+        samplers: Rows = in_group(KEPT)
+        parts: Parts = len(in_group(KEPT)) * len(TRAININGS)

@@ -15,9 +15,10 @@ from dpsub.sampling.schemes import CYCLE
 
 RELATIONS = (Relation.ADD_REMOVE, Relation.ZERO_OUT, Relation.SUBSTITUTE)
 """The columns of the map."""
-FRESH, EPOCHS, USES = "fresh", "epochs", "uses"
+FRESH, EPOCHS, USES, KEPT = "fresh", "epochs", "uses", "kept"
 """Groups of schemes, each an experiment: batches that are drawn afresh; plans of whole epochs;
-other uses of batches than one sum with noise of its own over single records."""
+other uses of batches than one sum with noise of its own over single records; plans that are kept
+for the whole training."""
 REUSED, RECORDS = 4, 4
 """Steps that keep one sample, and records of a user that enter at most."""
 
@@ -220,6 +221,12 @@ SCHEMES: dict[str, MappedScheme] = {
             "norm 1",
             f"cyclic_poisson --n {{n}} --m {{m}} --cycle {CYCLE} --steps {{steps}} --bands {CYCLE}",
             _banded,
+        ),
+        MappedScheme(
+            "persistent_shuffle",
+            KEPT,
+            "shuffles once, and keeps the order in all epochs",
+            f"persistent_shuffle {_SIZES}",
         ),
     )
 }

@@ -13,7 +13,7 @@ from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.paired import REFERENCE
 from dpsub.reproduce.tables import Row, Table
 
-EXPERIMENTS = ("map_fresh", "map_epochs", "map_uses")
+EXPERIMENTS = ("map_fresh", "map_epochs", "map_uses", "map_kept")
 PLACE = ["training", "adjacency", "target_epsilon"]
 OPEN = 0.05
 """Relative width from which on a cell is open: more than searches and grids explain."""
