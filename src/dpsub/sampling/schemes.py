@@ -66,10 +66,12 @@ _OWN_SIZES: dict[str, Callable[[int, int, int], Plan]] = {
 
 
 def scheme_names() -> tuple[str, ...]:
-    """Return the names of `SCHEMES`, and of all schedules that no scheme stands for and that need a
-    batch size alone."""
-    others = {name: kind for name, kind in SCHEDULES.members().items() if name not in SCHEMES}
-    return *SCHEMES, *(name for name, kind in others.items() if {*kind.sizes} == {"m"})
+    """Return the names of `SCHEMES`, of the schedules that no scheme stands for and whose sizes
+    follow from a batch size, and of those that need a batch size alone."""
+    named = {*SCHEMES, *_OWN_SIZES}
+    others = {name: kind for name, kind in SCHEDULES.members().items() if name not in named}
+    listed = (name for name, kind in others.items() if {*kind.sizes} == {"m"})
+    return *SCHEMES, *_OWN_SIZES, *listed
 
 
 def _listed(name: str, n: int, m: int, steps: int, epochs: int) -> Schedule:
