@@ -118,3 +118,51 @@ def test_a_contradiction_is_told_before_the_first_job(tmp_path: Path) -> None:
         not list((tmp_path / RESULTS).rglob("*.parquet"))
         and not (tmp_path / RESULTS / "logs").exists()
     )
+
+
+def test_results_of_a_run_are_no_folder_of_a_sweep(tmp_path: Path) -> None:
+    kept = tmp_path / RESULTS / "run/config.yaml"
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    status, output = run(tmp_path, MEANS)
+    assert status == 1 and output.startswith("error: results_dir must be a folder of this sweep")
+
+
+def test_all_damaged_records_are_named_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / RESULTS / "records/example_means/plain"
+    folder.mkdir(parents=True)
+    for name in ("a.parquet", "b.parquet"):
+        (folder / name).write_bytes(b"cut")
+    status, output = run(tmp_path, MEANS)
+    assert status == 1 and "got 2 that are not; delete them and run again: " in output
+    assert "a.parquet" in output and "b.parquet" in output
+
+
+@pytest.mark.parametrize(
+    ("option", "is_elsewhere"),
+    [
+        ("--cores=1", False),
+        ("--workflow-profile=workflow/profiles/slurm", True),
+        ("--executor=slurm", True),
+    ],
+)
+def test_the_memory_of_this_machine_limits_no_other(
+    option: str, is_elsewhere: bool, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "sweep.yaml", MEANS, results_dir=RESULTS)
+    runner = runs.project() / "workflow/scripts/run_sweep.py"
+    shown = (
+        "import os, runpy, sys; os.execv = lambda program, words: print(*words); "
+        f"sys.argv = ['run_sweep.py', {str(path)!r}, '--', {option!r}]; "
+        f"runpy.run_path({str(runner)!r}, run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", shown],
+        cwd=tmp_path,
+        env=runs.environment(),
+        capture_output=True,
+        text=True,
+        timeout=runs.PATIENCE,
+        check=True,
+    )
+    assert ("mem_mb=" in done.stdout) is not is_elsewhere

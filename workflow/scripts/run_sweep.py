@@ -7,10 +7,18 @@ import os
 import sys
 from pathlib import Path
 
-from dpsub.errors import DpsubError
-from dpsub.reproduce.sweep import SweepPlan, load
+try:
+    from dpsub.errors import DpsubError
+    from dpsub.reproduce.sweep import SweepPlan, load
+except ModuleNotFoundError as missing:
+    sys.exit(
+        f"error: {missing.name} must be installed in the Python that plans a sweep, got "
+        f"{sys.executable}; run `make environment`, and use .venv/bin/python"
+    )
 
 ROOT = Path(__file__).resolve().parents[2]
+ELSEWHERE = ("--executor", "-e", "--profile", "--workflow-profile")
+PROFILES = ("SNAKEMAKE_PROFILE", "SNAKEMAKE_WORKFLOW_PROFILE")
 
 
 def main(arguments: list[str]) -> None:
@@ -30,7 +38,8 @@ def main(arguments: list[str]) -> None:
     # no more jobs at a time than this machine has memory for; what a cluster gives to a job is not
     # counted here
     room = int(max([plan.memory_limit, *(job.memory for job in plan.jobs.values())]))
-    elsewhere = {"--executor", "--profile", "--workflow-profile"}.intersection(arguments)
+    options = {argument.partition("=")[0] for argument in arguments[at + 1 :]}
+    elsewhere = options.intersection(ELSEWHERE) or any(map(os.environ.get, PROFILES))
     limit = [] if elsewhere else ["--resources", f"mem_mb={room}"]
     os.execv(
         sys.executable,

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pydantic import ConfigDict, Field
 
 from dpsub.data.dataset import REGISTRY as DATA_SETS
-from dpsub.errors import ArgumentError, PlanError
+from dpsub.errors import ArgumentError, DataError, PlanError
 from dpsub.files import checksum, replace_file
 from dpsub.reproduce import configuration, provenance, records, settings
 from dpsub.reproduce.experiment import Cost
@@ -214,6 +214,7 @@ class SweepPlan:
 
     def __init__(self, config: Sweep) -> None:
         self.config, self.seed, self.results = config, config.seed, Path(config.results_dir)
+        self._check_folder()
         self.wanted = expand(config.sweep)
         self.experiments = tuple(dict.fromkeys(cell.experiment for cell, _ in self.wanted.values()))
         self.known = {name: REGISTRY.get(name)() for name in self.experiments}
@@ -223,11 +224,24 @@ class SweepPlan:
         jobs = pack(self._unfinished(), seconds=60 * config.job_minutes)
         self.jobs = {job.part(self.seed): job for job in jobs}
 
+    def _check_folder(self) -> None:
+        """Refuse the results of a run of the workflow, which a sweep would mix with."""
+        if (self.results / "run/config.yaml").exists():
+            raise PlanError(
+                f"results_dir must be a folder of this sweep alone, got {str(self.results)!r}, "
+                "which holds a run of the workflow; name another folder, such as results-mine"
+            )
+
     def _finished_parts(self) -> Iterator[tuple[Path, SweepOrigin]]:
         """Yield the record files that are there with their origins, and note which replicates they
-        hold."""
+        hold. Damaged ones are refused together: after a disk was full there are many."""
+        damaged: dict[Path, DataError] = {}
         for path in part_files(self.results):
-            origin = records.read_origin(path, SweepOrigin)
+            try:
+                origin = records.read_origin(path, SweepOrigin)
+            except DataError as fault:
+                damaged[path] = fault
+                continue
             if origin.seed != self.seed:
                 raise PlanError(
                     f"a results folder must be of one seed, got seed = {self.seed} and {path} "
@@ -237,6 +251,13 @@ class SweepPlan:
                 self.finished.setdefault(cell, []).append(range(first, stop))
             # millions of cells would stand in memory twice
             yield path, replace(origin, finished=())
+        if len(damaged) > 1:
+            raise PlanError(
+                f"record files must be complete and as they were written, got {len(damaged)} that "
+                f"are not; delete them and run again: {', '.join(map(str, damaged))}"
+            )
+        for fault in damaged.values():
+            raise fault
 
     def _unfinished(self) -> Iterator[tuple[Work, Cost, tuple[str, ...]]]:
         """Yield the unfinished part of each cell, with its cost and the data sets that it reads."""
