@@ -25,7 +25,6 @@ CURVES = [
     for source, (label, look) in zip(SOURCES, LOOKS.items(), strict=True)
 ]
 LEAST = 1e-20  # smallest delta that is drawn
-HIGHEST_FOOT = 1e-4  # largest delta at which the axis of a panel begins
 NEAR_ONE = 0.9  # a bound from here on is not told from 1 on the axis
 
 
@@ -49,13 +48,14 @@ class ComposedFigure(Artefact):
         panels = []
         for (noise, rate), part in frame.groupby(["noise", "rate"]):
             layers: list[Layer] = []
+            lowest = 1e-4  # the axis begins there at the latest
             for variant, column, look in CURVES:
                 known = part[(part["variant"] == variant) & part[column].notna()]
-                layers.append(
-                    line(known["steps"].to_list(), known[column].clip(upper=1).to_list(), **look)
-                )
+                delta = known[column].clip(upper=1)
+                lowest = min(lowest, delta.min() / 10)
+                layers.append(line(known["steps"].to_list(), delta.to_list(), **look))
             layers.append(remark(_said(part), "lower left"))
-            axes = {"ylim": (_floor(part), 2)}
+            axes = {"ylim": (max(LEAST, lowest), 2)}
             panels.append(Panel(f"σ = {noise:g}, r = {rate:g}", layers, axes))
         figure = draw_panels(
             panels,
@@ -69,17 +69,10 @@ class ComposedFigure(Artefact):
         return figure, frame.drop(columns=["data", "replicate"])
 
 
-def _floor(part: pd.DataFrame) -> float:
-    """Return the delta at which the axis of a panel begins: below its curves, as far as drawn."""
-    least = min(part.loc[part["variant"] == variant, column].min() for variant, column in SOURCES)
-    return float(min(max(LEAST, least / 10), HIGHEST_FOOT))
-
-
 def _said(part: pd.DataFrame) -> str:
     """Return the remark of a panel: the number of steps at which its curves begin, and whether they
     show anything but 1."""
-    bounds = [part.loc[part["variant"] == variant, column] for variant, column in SOURCES]
     start = part.loc[part["specific_upper"].notna(), "steps"].min()
-    least = min(bound.min() for bound in bounds)
+    least = min(part.loc[part["variant"] == variant, name].min() for variant, name in SOURCES)
     empty = f"all three above {NEAR_ONE:g}\n" if least > NEAR_ONE else ""
     return f"{empty}solid and dashed: from {start:,.0f} steps on"
