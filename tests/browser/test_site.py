@@ -236,10 +236,10 @@ def test_search_finds_the_page_that_answers(page: Page, site: str, words: str, f
 
 
 ANSWERS = {
-    "Is Table 8 right?": "The label is among the predictors",
+    "Is Table 8 of Zhao and Liu 2023 (MUST) right?": "The label is among the predictors",
     "Which claims of a paper fail, and why?": "What we found",
     "What is MUST.OW's privacy at equal noise?": "2. Attack and proof",
-    "What should I use instead?": "Poisson sampling needs the least noise",
+    "What should I use instead?": "least noise of the samplers with fresh batches",
     "How do I redo this?": "make reproduce",
 }
 

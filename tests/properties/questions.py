@@ -158,6 +158,11 @@ def _sampler(kind: Any, n: int, rng: np.random.Generator) -> tuple[Sampler | Sch
             ["ow", "ow", "owp"][: int(rng.integers(1, 4))], rng, n_max=60, size_max=30
         )
         return Multistage(chain), n
+    if kind is dpsub.WeightedWr:
+        return dpsub.WeightedWr(_whole(rng, 1, n), float(rng.uniform(1 / n, 1.0))), n
+    if kind is dpsub.MinSeparation:
+        separation, steps, warm = _whole(rng, 1, 5), _whole(rng, 1, 40), bool(rng.random() < 0.5)
+        return dpsub.MinSeparation(float(rng.uniform()), separation, steps, warm), n
     if issubclass(kind, Schedule):
         most = {"t": 40, "k": 4, "m": n, "cycle": n}
         values = {

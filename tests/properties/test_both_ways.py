@@ -77,6 +77,9 @@ OPTIONS: dict[str, list[Choice]] = {
     "ranks": plain(2),
     "noise_per_rank": FLAG,
     "microbatch": plain(2),
+    "releases_per_sample": plain(2, 3),
+    "records_per_user": plain(2, 3),
+    "steps_per_batch": plain(2),
 }
 SAMPLERS: dict[str, tuple[str, Any, int | None]] = {
     "rate": ("poisson --rate 0.02", dpsub.Poisson(0.02), None),
@@ -105,6 +108,21 @@ SAMPLERS: dict[str, tuple[str, Any, int | None]] = {
     ),
     "t": ("random_allocation --t 8", sampling.RandomAllocation(8), None),
     "k": ("random_allocation --t 8 --k 2", sampling.RandomAllocation(8, 2), None),
+    "separation": (
+        "min_separation --rate 0.1 --separation 3 --t 8",
+        dpsub.MinSeparation(0.1, 3, 8),
+        None,
+    ),
+    "warm_start": (
+        "min_separation --rate 0.1 --separation 3 --t 8 --warm-start",
+        dpsub.MinSeparation(0.1, 3, 8, warm_start=True),
+        None,
+    ),
+    "largest_weight": (
+        "weighted_wr --n 60 --m 6 --largest-weight 0.03",
+        dpsub.WeightedWr(6, 0.03),
+        60,
+    ),
 }
 """Samplers by the option that they are drawn for: words, sampler and n."""
 
@@ -230,7 +248,7 @@ def recommend(asked: Asked) -> Any:
 
 LOOP = (
     "poisson shuffle replacement shuffle_buffer same_order accumulation remainder ranks "
-    "noise_per_rank microbatch"
+    "noise_per_rank microbatch steps_per_batch records_per_user"
 )
 
 
@@ -247,7 +265,8 @@ def loader(asked: Asked) -> Any:
 
 
 RELEASES = "noise_multiplier steps"
-TUNED = "group adjacency mechanism denominator effort quick"
+REPEATED = "releases_per_sample records_per_user"
+TUNED = f"group adjacency mechanism denominator effort quick {REPEATED}"
 
 
 class Command(NamedTuple):
@@ -275,11 +294,13 @@ COMMANDS = {
     "record": Command(
         record,
         RELEASES,
-        "epochs group adjacency mechanism denominator effort name sample epsilon delta",
+        f"epochs group adjacency mechanism denominator effort name sample epsilon delta {REPEATED}",
     ),
     "ledger": Command(ledger, "delta", "epsilon adjacency effort quick width clip", samples=False),
     "calibrate": Command(
-        calibrate, "epsilon delta steps", "epochs group adjacency mechanism effort quick clip"
+        calibrate,
+        "epsilon delta steps",
+        f"epochs group adjacency mechanism effort quick clip {REPEATED}",
     ),
     "recommend": Command(
         recommend,
@@ -296,7 +317,7 @@ COMMANDS = {
     "audit": Command(
         audit,
         f"{RELEASES} epsilon draws",
-        "epochs group adjacency effort quick width seed confidence",
+        f"epochs group adjacency effort quick width seed confidence {REPEATED}",
     ),
 }
 INSTEAD = {
@@ -325,6 +346,9 @@ ELSEWHERE = {
     "sampler": "place",
     "drop_last": "of a schedule; of a loop in tests/unit/test_loader.py",
     "records": "also --n",
+    "strategy": "tests/unit/test_banded.py",
+    "bands": "a strategy in Python; tests/unit/test_banded.py",
+    "advantage": "in the place of epsilon and delta; tests/unit/test_advantage.py",
 }
 """Options that are no argument of a question, with the place of their tests or their kind."""
 WITHOUT_SAMPLES = {"advise", "brdp", "plan", "translate"}

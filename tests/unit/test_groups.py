@@ -45,6 +45,11 @@ def test_every_sampler_and_schedule_answers_for_groups_or_says_why_not() -> None
                     )
                     assert any("unit" in condition for condition in case.conditions)
                     # each attack has its data sets, later ones perhaps those of the last
+                    if kind is dpsub.MinSeparation and relation is Relation.ADD_REMOVE:
+                        # what several added records attain is not computed
+                        assert not case.choices
+                        answered.add(kind)
+                        continue
                     assert case.event.attacked and case.attained
                     assert 1 <= len(case.choices) <= len(case.event.attack_choices)
                     answered.add(kind)

@@ -316,7 +316,10 @@ def test_the_readme_says_which_data_are_real() -> None:
     twins = {name for one in sets for name in one["twins"]}
     assert (real, len(twins)) == ({"ijcnn1"}, 7)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "ijcnn1 is real; the other seven data sets are synthetic twins" in readme
+    assert (
+        "ijcnn1 is real in `make reproduce`; the other seven data sets are synthetic twins"
+        in readme
+    )
 
 
 def test_numbers_without_data_are_counted() -> None:

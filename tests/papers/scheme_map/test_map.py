@@ -49,6 +49,7 @@ REFUSED = [
     ("shuffle", "add_remove"),
     ("cyclic_poisson", "fine_tuning"),
     ("banded_cyclic_poisson", "fine_tuning"),
+    ("secret_cyclic_poisson", "fine_tuning"),
 ]
 Frames = dict[str, pd.DataFrame]
 
@@ -226,7 +227,7 @@ def test_the_page_has_all_cells_with_their_links(tmp_path: Path) -> None:
                 r"\[\d.*\]\(\.\./proofs/attacks\.md .*\) to \[.*poisson\.md", cell
             )
         assert sum(cell.startswith("**") for cell in linked) == 6
-        assert len(one["commands"]) == len(SCHEMES) - 2 * (one["training"].name == "fine_tuning")
+        assert len(one["commands"]) == len(SCHEMES) - 3 * (one["training"].name == "fine_tuning")
     said = takeaways("scheme_map", tables)
     assert set(said) >= {"Which scheme to take", "Open cells", "No number"}
     assert "use zero" in said["No number"]

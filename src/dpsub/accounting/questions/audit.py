@@ -141,6 +141,8 @@ def audit(
     ----------
     sampler, n, noise_multiplier, sigma, steps, epochs, mechanism, denominator, adjacency, group
         As in `dpsub.account`; Gaussian noise on sums or on sums over a fixed number alone.
+    releases_per_sample, records_per_user, strategy
+        As in `dpsub.account`; an audit plays one release of each sample, of single records.
     epsilon : float
         Nats, >= 0.
     draws : int, optional

@@ -96,7 +96,7 @@ def check(
         there is neither, `epsilon` is claimed at `delta`.
     n, noise_multiplier, sigma, steps, epochs, delta, epsilon
         As in `account`.
-    adjacency, mechanism, denominator, group
+    adjacency, mechanism, denominator, group, releases_per_sample, records_per_user, strategy
         As in `account`.
     width : float, optional
         How far apart the bounds may be, as in `account`; by default they are refined only as far as

@@ -178,6 +178,8 @@ def curve(
     ----------
     sampler, n, noise_multiplier, sigma, steps, epochs
         As in `dpsub.account`.
+    releases_per_sample, records_per_user, strategy
+        As in `dpsub.account`.
     adjacency, mechanism, denominator, group, width, effort, time_limit, quick
         As in `dpsub.account`; `width` is that of delta, relative, by default 5 %.
     epsilon : array_like, optional

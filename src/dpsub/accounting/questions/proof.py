@@ -87,7 +87,8 @@ class Proof:
                 "without; give it in all of them"
             )
         kinds = [kind for release in releases for kind in plain_cases(release, relation)]
-        plain, cases = zip(*kinds, strict=True)
+        plain = tuple(release for release, _ in kinds)
+        cases = tuple(case for _, case in kinds)
         entries = [(case.event, release.times) for release, case in kinds]
         return cls(plain, cases, relation, Composition(entries), tuple(releases))
 

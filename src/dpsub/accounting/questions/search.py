@@ -189,6 +189,8 @@ def calibrate(
 
     Parameters
     ----------
+    releases_per_sample, records_per_user, strategy
+        As in `dpsub.account`.
     sampler, n, steps, epochs, adjacency, mechanism, denominator, group
         As in `dpsub.account`.
     epsilon, delta : float

@@ -277,6 +277,8 @@ def select(
 
     Parameters
     ----------
+    releases_per_sample, records_per_user, strategy
+        As in `dpsub.account`.
     sampler, n, noise_multiplier, sigma, steps, epochs, adjacency, mechanism, denominator, group
         One run, as in `dpsub.account`.
     runs_mean, distribution, shape

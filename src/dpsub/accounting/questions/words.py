@@ -28,7 +28,7 @@ _DIGITS = 6
 _COLUMNS, _STATEMENT_COLUMNS = 116, 100
 _KINDS = {
     "exact": "exact up to this width",
-    "bounds": "bounds: the upper bound is proved, an attack attains the lower one",
+    "bounds": "bounds: the upper one is proved, an attack attains the lower one",
     "lower": "lower: an attack attains the lower bound, no upper bound was computed",
     "paper": "paper: the value of the papers' pair",
 }

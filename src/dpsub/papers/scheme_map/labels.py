@@ -16,26 +16,26 @@ class MapLabels(Labels):
     samplers: ClassVar = {
         "shuffle_drop_last": {
             "label": "shuffle, rest dropped",
-            "color": "#882255",
-            "marker": ">",
-            "linestyle": "-",
+            "color": "#AA4466",
+            "marker": "3",
+            "linestyle": (0, (4, 1)),
         },
         "reused_sample": {
             "label": "Poisson, 4 steps a sample",
             "color": "#0077BB",
-            "marker": "s",
-            "linestyle": "-",
+            "marker": "H",
+            "linestyle": (0, (4, 1, 1, 1)),
         },
         "users": {
             "label": "Poisson users, 4 records",
             "color": "#33BBEE",
-            "marker": "D",
-            "linestyle": "-",
+            "marker": "+",
+            "linestyle": (0, (3, 1, 1, 1, 1, 1)),
         },
         "banded_cyclic_poisson": {
             "label": "cyclic Poisson, banded noise",
-            "color": "#117733",
-            "marker": "X",
-            "linestyle": "-",
+            "color": "#228833",
+            "marker": "x",
+            "linestyle": (0, (2, 1)),
         },
     }

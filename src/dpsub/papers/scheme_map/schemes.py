@@ -228,6 +228,13 @@ SCHEMES: dict[str, MappedScheme] = {
             "shuffles once, and keeps the order in all epochs",
             f"persistent_shuffle {_SIZES}",
         ),
+        MappedScheme(
+            "secret_cyclic_poisson",
+            KEPT,
+            "takes turns among ten random groups, drawn once and kept secret, and includes each "
+            "record of the group independently",
+            "secret_cyclic_poisson --n {n} --rate {plan.rate} --cycle {plan.cycle} --steps {steps}",
+        ),
     )
 }
 """All rows of the map."""

@@ -484,7 +484,8 @@ def test_every_erratum_stands_with_evidence_and_command(text: str, made: Made) -
     assert ("test_errata.py -k e15") in section(text, "E15") and "show_erratum.py" not in section(
         text, "E15"
     )
-    assert 'id="BL5"' not in text and "BL5" not in text  # of a paper that is not in this run
+    # of a paper that is not in this run; letters of pictures may be any
+    assert "BL5" not in re.sub(r"base64,[^\"')]+", "", text)
 
 
 @pytest.mark.thorough
