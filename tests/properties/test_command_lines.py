@@ -26,6 +26,7 @@ import pytest
 
 import dpsub
 from dpsub import cli
+from dpsub.accounting.questions import words as accounting_words
 from dpsub.cli import answers
 from dpsub.cli import law as law_command
 from dpsub.sampling import Schedule
@@ -521,6 +522,8 @@ def a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
 def not_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "near", lambda value: "nan")
     monkeypatch.setattr(law_command, "near", lambda value: "nan")
+    for rounded in ("down", "up", "percent"):
+        monkeypatch.setattr(accounting_words, rounded, lambda *_: "nan")
 
 
 def two_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
