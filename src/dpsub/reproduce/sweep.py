@@ -256,8 +256,8 @@ class SweepPlan:
                 f"record files must be complete and as they were written, got {len(damaged)} that "
                 f"are not; delete them and run again: {', '.join(map(str, damaged))}"
             )
-        for fault in damaged.values():
-            raise fault
+        if damaged:
+            raise next(iter(damaged.values()))
 
     def _unfinished(self) -> Iterator[tuple[Work, Cost, tuple[str, ...]]]:
         """Yield the unfinished part of each cell, with its cost and the data sets that it reads."""

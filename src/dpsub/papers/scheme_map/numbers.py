@@ -150,7 +150,7 @@ def open_cells(cells: LookUp) -> list[dict[str, Any]]:
     for (relation, sampler), part in found.groupby(["adjacency", "sampler"], sort=False):
         if not part["is_open"].any():
             continue
-        widest = part.loc[part["width"].idxmax()]
+        widest = part.iloc[int(part["width"].argmax())]
         rows.append(
             {
                 "relation": WORDS[str(relation)],
