@@ -390,7 +390,12 @@ def _finest(t: int, deviation: float) -> float:
 @work.remembered(64)
 def _spread(t: int, deviation: float) -> float:
     """Standard deviation of the loss under P."""
-    law = mean_law(t, deviation, COARSEST, 1e-12, False)
+    return spread_of(mean_law(t, deviation, COARSEST, 1e-12, False))
+
+
+def spread_of(law: MeanLaw) -> float:
+    """Return the standard deviation of the loss under P, from a law of the likelihood ratio under
+    Q."""
     weights = law.mass * law.ratio
     weights /= weights.sum()
     loss = np.log(law.ratio)
@@ -670,7 +675,16 @@ class UpperLaws(Protocol):
 
 
 class SumAttack(AttackEvent):
-    """An attack on an epoch by a sum of functions of its steps."""
+    """An attack on an epoch by a sum of functions of its steps, which the record moves by `x` or by
+    `y`."""
+
+    x: float
+    y: float
+
+    @property
+    def symmetric(self) -> bool:
+        # z -> -z takes one law to the other, and the cells to others, which are as valid
+        return self.y == -self.x
 
     @property
     @abstractmethod
@@ -702,11 +716,6 @@ class SumEvent(SumAttack):
     @property
     def outputs(self) -> EpochOutputs:
         return EpochOutputs(self.t, self.k, self.x, self.y, self.deviation)
-
-    @property
-    def symmetric(self) -> bool:
-        # z -> -z takes one law to the other, and the cells to others, which are as valid
-        return self.y == -self.x
 
     @property
     def laws(self) -> SumLaws:

@@ -32,6 +32,7 @@ from dpsub.accounting.schemes.allocation.one_step import (
     lower_pld,
     reference_grid,
     single_law,
+    spread_of,
     upper_pld,
 )
 from dpsub.accounting.schemes.allocation.opposite_event import (
@@ -222,8 +223,4 @@ def _finest(event: TurnsEvent) -> float:
 @work.remembered(64)
 def _spread(event: TurnsEvent) -> float:
     """Standard deviation of the loss under P."""
-    law = ratio_law(event, COARSEST, 1e-12, False)
-    weights = law.mass * law.ratio
-    weights /= weights.sum()
-    loss = np.log(law.ratio)
-    return math.sqrt(float(np.sum(weights * (loss - np.sum(weights * loss)) ** 2)))
+    return spread_of(ratio_law(event, COARSEST, 1e-12, False))

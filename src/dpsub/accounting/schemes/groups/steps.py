@@ -78,10 +78,6 @@ class GroupSum(SumAttack):
     y: float
 
     @property
-    def symmetric(self) -> bool:
-        return self.y == -self.x
-
-    @property
     def laws(self) -> SumLaws:
         return _sum_laws(self)
 

@@ -338,10 +338,6 @@ class SeparatedSum(SumAttack):
     y: float
 
     @property
-    def symmetric(self) -> bool:
-        return self.y == -self.x
-
-    @property
     def laws(self) -> SumLaws:
         return _sum_laws(self)
 
