@@ -38,6 +38,7 @@ from dpsub.accounting.engine.pld import (
     two_sided_pld,
 )
 from dpsub.accounting.engine.statistic import OutputCells
+from dpsub.errors import NumericalError
 
 ProfileMaker = Callable[[float], tuple[Profile, Profile | None]]
 """Function tail -> (H_a(P || Q), H_a(Q || P)) for a >= 1; None for the second where it equals the
@@ -268,6 +269,41 @@ class DominatedEvent(Event):
         _, variance = pld.moments(0.0)
         # where all losses are so large that they count as infinite, none are left that could differ
         return float(np.sqrt(variance)) or reach
+
+
+class ProvedEvent(Event):
+    """A step with a proof and no known attack."""
+
+    def lower(self, step: float, tail: float, swapped: bool) -> None:
+        return None
+
+    @property
+    def attacked(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class PairSeveralTimes(ProvedEvent):
+    """Steps whose losses are together at most those of a pair, independent and so many times."""
+
+    pair: GaussianPair
+    times: int
+
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        raise NumericalError("a pair that is composed several times has no one law; use uppers")
+
+    def uppers(
+        self, step: float, tail: float, swapped: bool
+    ) -> list[tuple[PrivacyLossDistribution, int]]:
+        return [(PairEvent(self.pair).upper(step, tail, swapped), self.times)]
+
+    @property
+    def symmetric(self) -> bool:
+        return self.pair.mirrored
+
+    def spread(self) -> float:
+        # of one of them: each has its own grid
+        return PairEvent(self.pair).spread()
 
 
 class AttackEvent(Event):

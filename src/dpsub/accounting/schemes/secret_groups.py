@@ -13,13 +13,17 @@ from dpsub.accounting.engine.pairs import (
     PoissonPair,
     WorPair,
 )
-from dpsub.accounting.engine.privacy_events import EnclosedEvent, Event, PairEvent
+from dpsub.accounting.engine.privacy_events import (
+    EnclosedEvent,
+    Event,
+    PairEvent,
+    PairSeveralTimes,
+)
 from dpsub.accounting.games.static import ANY_N, Neighbours, TurnsAttack
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.allocation.opposite_event import OppositeEvent
 from dpsub.accounting.schemes.allocation.turns import (
     OppositeTurns,
-    RevealedTurns,
     TurnsEvent,
     replaced_turns,
 )
@@ -58,7 +62,7 @@ def secret_groups(release: Release, relation: Relation) -> Case:
     is_replaced = relation is Relation.SUBSTITUTE
     together = TurnsEvent(groups, rate, turns, s)
     attacks: tuple[Event, ...] = (_sum_of_all(schedule, turns, s, is_replaced, 1),)
-    revealed = RevealedTurns((WorPair if is_replaced else PoissonPair)(rate, s), turns)
+    revealed = PairSeveralTimes((WorPair if is_replaced else PoissonPair)(rate, s), turns)
     event = EnclosedEvent(revealed, attacks)
     proved = f"the record's group revealed: {turns} Poisson steps, q = {rate:g}"
     if together.applies:

@@ -21,7 +21,7 @@ from dpsub.accounting.engine.fourier import ComposedLoss
 from dpsub.accounting.engine.lower_law import exchange_law
 from dpsub.accounting.engine.outputs import EpochOutputs
 from dpsub.accounting.engine.pld import MAX_LOSS, PrivacyLossDistribution, Profile, two_sided_pld
-from dpsub.accounting.engine.privacy_events import AttackEvent, Event, order_grid
+from dpsub.accounting.engine.privacy_events import AttackEvent, Event, ProvedEvent, order_grid
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.schemes.allocation.moments import (
     MomentsGivenSum,
@@ -158,7 +158,7 @@ def _weights(t: int, k: int, places: tuple[int, ...]) -> list[float]:
 
 
 @dataclass(frozen=True)
-class LargerBlocks(Event):
+class LargerBlocks(ProvedEvent):
     """Upper bound of one epoch of k of t: the steps are cut at random into blocks with a few of the
     record's steps each, which are revealed. It has no lower bound."""
 
@@ -222,15 +222,8 @@ class LargerBlocks(Event):
             raise NumericalError("an epoch in several blocks has several upper laws; use uppers")
         return law
 
-    def lower(self, step: float, tail: float, swapped: bool) -> None:
-        return None
-
     @property
     def symmetric(self) -> bool:
-        return False
-
-    @property
-    def attacked(self) -> bool:
         return False
 
     def spread(self) -> float:

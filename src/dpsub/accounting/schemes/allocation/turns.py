@@ -19,9 +19,14 @@ import numpy as np
 
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.fourier import ComposedLoss
-from dpsub.accounting.engine.pairs import GaussianPair, WorPair
+from dpsub.accounting.engine.pairs import WorPair
 from dpsub.accounting.engine.pld import PrivacyLossDistribution, Profile, RememberedProfile
-from dpsub.accounting.engine.privacy_events import AttackEvent, DominatedEvent, Event, PairEvent
+from dpsub.accounting.engine.privacy_events import (
+    AttackEvent,
+    DominatedEvent,
+    Event,
+    PairSeveralTimes,
+)
 from dpsub.accounting.schemes.allocation.one_step import (
     COARSEST,
     FINE,
@@ -86,35 +91,6 @@ class TurnsEvent(Event):
 
 
 @dataclass(frozen=True)
-class RevealedTurns(AttackEvent):
-    """All epochs of a record whose group is known: the pair of each turn is composed.
-
-    The group tells more than the outputs do: no attack on it is one on them."""
-
-    pair: GaussianPair
-    turns: int
-
-    def uppers(
-        self, step: float, tail: float, swapped: bool
-    ) -> list[tuple[PrivacyLossDistribution, int]]:
-        return [(PairEvent(self.pair).upper(step, tail, swapped), self.turns)]
-
-    def lower(self, step: float, tail: float, swapped: bool) -> None:
-        return None
-
-    @property
-    def symmetric(self) -> bool:
-        return self.pair.mirrored
-
-    @property
-    def attacked(self) -> bool:
-        return False
-
-    def spread(self) -> float:
-        return PairEvent(self.pair).spread() * math.sqrt(self.turns)
-
-
-@dataclass(frozen=True)
 class OppositeTurns(AttackEvent):
     """All epochs, as attacks see them where the record at C is replaced by -C among zero records,
     by cells of the outputs."""
@@ -147,7 +123,7 @@ def replaced_turns(event: TurnsEvent) -> DominatedEvent:
     # where it is asked for: a budget that does not suffice for it leaves first ends
     @cache
     def parts() -> tuple[Profile, ComposedLoss]:
-        revealed = RevealedTurns(WorPair(event.rate, event.deviation), event.turns)
+        revealed = PairSeveralTimes(WorPair(event.rate, event.deviation), event.turns)
         laws, times = zip(*revealed.uppers(*reference_grid(event), False), strict=True)
         return by_reference(event, event), ComposedLoss(list(laws), list(times))
 

@@ -17,14 +17,14 @@ from dpsub.accounting.engine import work
 from dpsub.accounting.engine.cell_masses import TINY, UNDERFLOW, mixture_masses, normal_masses
 from dpsub.accounting.engine.discretise import DirectedPair, loss_indices
 from dpsub.accounting.engine.fourier import ComposedLoss
-from dpsub.accounting.engine.pairs import LOSS_TOLERANCE, PoissonPair, WorPair
+from dpsub.accounting.engine.pairs import LOSS_TOLERANCE, PoissonPair
 from dpsub.accounting.engine.pld import (
     PrivacyLossDistribution,
     Profile,
     RememberedProfile,
     symmetric_pld,
 )
-from dpsub.accounting.engine.privacy_events import Event, PairEvent, order_grid
+from dpsub.accounting.engine.privacy_events import PairEvent, ProvedEvent, order_grid
 from dpsub.accounting.schemes.allocation.occupancy import Occupancy
 from dpsub.accounting.schemes.allocation.one_step import (
     LawsOfSum,
@@ -87,7 +87,7 @@ def counts_of(schedule: MinSeparation) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class SeparatedEvent(Event):
+class SeparatedEvent(ProvedEvent):
     """Upper bound of one epoch for a record that is added, removed or set to 0."""
 
     schedule: MinSeparation
@@ -106,13 +106,6 @@ class SeparatedEvent(Event):
         composed = composed_steps(self.schedule, cells.backward if swapped else cells.forward)
         losses, masses, infinity = composed.law()
         return on_grid(losses, masses * _ROUNDED, infinity, step)
-
-    def lower(self, step: float, tail: float, swapped: bool) -> None:
-        return None
-
-    @property
-    def attacked(self) -> bool:
-        return False
 
     @property
     def symmetric(self) -> bool:
@@ -235,43 +228,7 @@ def _mass_bounds(t: np.ndarray, mean: float, s: float) -> tuple[np.ndarray, np.n
 
 
 @dataclass(frozen=True)
-class PoissonSteps(Event):
-    """The steps of an epoch for a record that is replaced, each as a step of Poisson sampling."""
-
-    rate: float
-    deviation: float
-    times: int
-
-    @property
-    def one(self) -> PairEvent:
-        return PairEvent(WorPair(self.rate, self.deviation))
-
-    def uppers(
-        self, step: float, tail: float, swapped: bool
-    ) -> list[tuple[PrivacyLossDistribution, int]]:
-        return [(self.upper(step, tail, swapped), self.times)]
-
-    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        """PLD that dominates one of its steps."""
-        return self.one.upper(step, tail, swapped)
-
-    def lower(self, step: float, tail: float, swapped: bool) -> None:
-        return None
-
-    @property
-    def attacked(self) -> bool:
-        return False
-
-    @property
-    def symmetric(self) -> bool:
-        return True
-
-    def spread(self) -> float:
-        return self.one.spread()
-
-
-@dataclass(frozen=True)
-class SeparatedReplaced(Event):
+class SeparatedReplaced(ProvedEvent):
     """Upper bound of one epoch for a record that is replaced: the smaller one of that by way of no
     record, and of Gaussians 2 C apart in each of its steps, these revealed."""
 
@@ -309,13 +266,6 @@ class SeparatedReplaced(Event):
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return symmetric_pld(self.profile, step, order_grid(self.profile, step, tail))
-
-    def lower(self, step: float, tail: float, swapped: bool) -> None:
-        return None
-
-    @property
-    def attacked(self) -> bool:
-        return False
 
     @property
     def symmetric(self) -> bool:

@@ -7,7 +7,12 @@ import math
 from dataclasses import replace
 
 from dpsub.accounting.engine.pairs import MIN_SCALE, PoissonPair, WorPair
-from dpsub.accounting.engine.privacy_events import EnclosedEvent, Event, PairEvent
+from dpsub.accounting.engine.privacy_events import (
+    EnclosedEvent,
+    Event,
+    PairEvent,
+    PairSeveralTimes,
+)
 from dpsub.accounting.games.static import ANY_N, Neighbours, SeparatedAttack
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import (
@@ -21,7 +26,6 @@ from dpsub.accounting.schemes.case import (
 )
 from dpsub.accounting.schemes.conditions import conditions_of
 from dpsub.accounting.schemes.separation.events import (
-    PoissonSteps,
     SeparatedEvent,
     SeparatedReplaced,
     SeparatedSum,
@@ -107,7 +111,7 @@ def _event(schedule: MinSeparation, s: float, relation: Relation) -> Event:
     sums = tuple(SeparatedSum(schedule, s, tilt, 1.0, other) for tilt in _TILTS)
     if not is_replaced:
         return EnclosedEvent(SeparatedEvent(schedule, s), sums)
-    steps = PoissonSteps(schedule.rate, s, schedule.t)
+    steps = PairSeveralTimes(WorPair(schedule.rate, s), schedule.t)
     return EnclosedEvent(SeparatedReplaced(schedule, s), sums, also_proved=steps)
 
 
