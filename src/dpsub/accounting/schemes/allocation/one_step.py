@@ -402,6 +402,22 @@ def spread_of(law: MeanLaw) -> float:
     return math.sqrt(float(np.sum(weights * (loss - np.sum(weights * loss)) ** 2)))
 
 
+def mixed_with_one(law: MeanLaw, share: float) -> MeanLaw:
+    """Return the law of 1 - q + q R, q = `share`, R the likelihood ratio of this law: of a record
+    that takes part with this probability."""
+    if share == 1:
+        return law
+    # what a mean of R and 1 is off by is no more than R is, and its rounding
+    ratio, mass = 1 - share + share * law.ratio, law.mass
+    if law.upper:
+        # its first ratio is 0
+        ratio, mass = np.append(0.0, ratio), np.append(0.0, mass)
+    edges = 1 - share + share * law.edges
+    # what was lost counts whole, in both directions
+    error = law.ratio_error + 8 * _EPS
+    return replace(law, ratio=ratio, mass=mass, edges=edges, ratio_error=error)
+
+
 @dataclass(frozen=True)
 class DroppedEvent(Event):
     """An epoch from which the record is dropped with probability 1 - `in_steps`.
@@ -414,18 +430,11 @@ class DroppedEvent(Event):
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         law, _ = self.epoch.laws(step, tail, True)[-1]
-        mixed = self._mixed(law)
-        # on the upper side the first ratio is 0
-        ratio, mass = np.append(0.0, mixed.ratio), np.append(0.0, mixed.mass)
-        return upper_pld(replace(mixed, ratio=ratio, mass=mass), step, swapped)
+        return upper_pld(mixed_with_one(law, self.in_steps), step, swapped)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        return lower_pld(self._mixed(self.epoch.lower_law(step, tail)), step, swapped)
-
-    def _mixed(self, law: MeanLaw) -> MeanLaw:
-        # the likelihood ratio becomes a mean of itself and of 1: no more than its errors is added
-        ratio = 1 - self.in_steps + self.in_steps * law.ratio
-        return replace(law, ratio=ratio, ratio_error=law.ratio_error + 8 * _EPS)
+        law = mixed_with_one(self.epoch.lower_law(step, tail), self.in_steps)
+        return lower_pld(law, step, swapped)
 
     @property
     def symmetric(self) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -35,6 +35,7 @@ from dpsub.accounting.schemes.allocation.one_step import (
     by_reference,
     joined,
     lower_pld,
+    mixed_with_one,
     reference_grid,
     single_law,
     spread_of,
@@ -47,7 +48,6 @@ from dpsub.accounting.schemes.allocation.opposite_event import (
     opposite,
 )
 
-_EPS = float(np.finfo(float).eps)
 _LARGEST = 600.0  # log of a likelihood ratio, far beyond which exponentials overflow
 _REACH = 20.0  # deviations of the loss that are looked at, at most, about
 
@@ -141,7 +141,7 @@ def replaced_turns(event: TurnsEvent) -> DominatedEvent:
 def ratio_law(event: TurnsEvent, fineness: float, tail: float, upper: bool) -> MeanLaw:
     """Return the law of the likelihood ratio under Q from above or below: cells are about
     `fineness` deviations wide, and about `tail` is cut off at each end."""
-    single = _drawn(single_law(event.deviation, fineness, tail, upper), event.rate)
+    single = mixed_with_one(single_law(event.deviation, fineness, tail, upper), event.rate)
 
     def multiplied(a: MeanLaw, b: MeanLaw, turns: int) -> MeanLaw:
         return joined(a, b, _deviation(event, turns), fineness, tail, product=True)
@@ -165,20 +165,6 @@ def _doubled(law: MeanLaw, times: int, join: Callable[[MeanLaw, MeanLaw, int], M
             terms += 1
             total = join(total, law, terms)
     return total
-
-
-def _drawn(law: MeanLaw, rate: float) -> MeanLaw:
-    """Return the law of 1 - q + q X."""
-    if rate == 1:
-        return law
-    # what a mean of X and 1 is off by is no more than X is, and its rounding
-    ratio, mass = 1 - rate + rate * law.ratio, law.mass
-    if law.upper:
-        # its first ratio is 0
-        ratio, mass = np.append(0.0, ratio), np.append(0.0, mass)
-    edges = 1 - rate + rate * law.edges
-    lost, error = rate * law.lost * (1 + 4 * _EPS), law.ratio_error + 8 * _EPS
-    return replace(law, ratio=ratio, mass=mass, edges=edges, lost=lost, ratio_error=error)
 
 
 def _deviation(event: TurnsEvent, turns: int) -> float:
