@@ -70,7 +70,7 @@ def test_a_recommendation_is_shown_in_a_few_lines() -> None:
 @pytest.mark.parametrize(
     ("lower", "words"),
     [
-        (0.1, "bounds: the upper bound is proved, an attack"),
+        (0.1, "bounds: the upper one is proved, an attack attains"),
         (0.0, "upper: the upper bound is proved, no"),
     ],
 )
