@@ -232,7 +232,7 @@ def test_small_losses_beside_large_ones_take_no_finer_grid() -> None:
     points for the others."""
     rare, large = (dpsub.MustWO(16, 3), 1669, 13.0, 16), (dpsub.MustWO(12, 6), 30, 0.3, 10)
     ledger = dpsub.Ledger(dpsub.Release(*release) for release in (rare, large))
-    answer = ledger.account(delta=1e-5, width=0.02, time_limit=6.0)
+    answer = ledger.account(delta=1e-5, width=0.02)
     alone = dpsub.Ledger([dpsub.Release(*large)]).account(delta=1e-5, width=0.02)
     assert answer.width_met and alone.lower <= answer.upper <= alone.upper + 0.1
     both = ledger.export()
