@@ -161,6 +161,15 @@ def test_epochs_in_one_order_are_one_with_less_noise() -> None:
     assert again.upper < kept.lower
 
 
+def test_noise_is_found_where_one_epoch_has_the_least_that_is_covered() -> None:
+    plan, epochs = dpsub.PersistentShuffle(10), 100
+    asked: dict[str, Any] = {"epsilon": 2000.0, "delta": 1e-5, "adjacency": "zero_out"}
+    found = dpsub.calibrate(plan, 100, epochs=epochs, **asked)
+    assert found.account.upper <= asked["epsilon"]
+    # sqrt(100) times the least one
+    assert 0.5 <= found.noise_multiplier < 0.5 * (1 + 1e-9)
+
+
 def test_all_records_in_one_order_are_bounded_by_public_steps() -> None:
     question = {"noise_multiplier": 5.0, "epochs": 7, "delta": 1e-5, "adjacency": "zero_out"}
     kept = dpsub.account(dpsub.PersistentShuffle(10), 200, **question)

@@ -48,7 +48,7 @@ from dpsub.accounting.questions.question import (
 )
 from dpsub.accounting.questions.refinement import AccountRefinement
 from dpsub.accounting.release import CalibratedKeywords, MechanismKeywords, Release
-from dpsub.accounting.schemes.reductions import noise_factor
+from dpsub.accounting.schemes import noise_factor
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
@@ -278,8 +278,8 @@ def least_noise(
 
 
 def noise_axis(release: Release) -> Axis:
-    """Return the noise multipliers that are tried: those whose plain releases have noise in the
-    usual limits."""
+    """Return the noise multipliers that are tried: those at which the releases to which they amount
+    have noise in the usual limits."""
     factor = noise_factor(release)
     if factor == 1:
         return NOISE

@@ -19,6 +19,7 @@ from dpsub.accounting.schemes.own import own_case
 from dpsub.accounting.schemes.reductions import (
     in_words_of,
     plain_kinds,
+    reduced_noise_factor,
     with_samples_revealed,
 )
 from dpsub.errors import ArgumentError, UnsupportedError
@@ -83,6 +84,12 @@ def plain_cases(release: Release, relation: Relation) -> list[tuple[Release, Cas
             case = in_words_of(release, case, other)
         found.append((plain, case.upper_alone() if release.one_sided else case))
     return found
+
+
+def noise_factor(release: Release) -> float:
+    """Return by how much less noise the releases have at most whose bounds answer for one, nearly:
+    its plain releases, or those to which a scheme reduces them."""
+    return reduced_noise_factor(release) * COVERED[_key(release)].noise_factor(release)
 
 
 def _case_of(release: Release, relation: Relation) -> Case:

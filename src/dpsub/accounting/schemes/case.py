@@ -249,13 +249,19 @@ class Case:
 Scheme = Callable[["Release", Relation], Case]
 
 
+def _as_much(release: Release) -> float:
+    return 1.0
+
+
 class Covered(NamedTuple):
-    """A scheme, the relation for which papers state its theorem (None: that of the sampler), and
-    relations under which its theorem holds for several releases of a sample."""
+    """A scheme, the relation for which papers state its theorem (None: that of the sampler),
+    relations under which its theorem holds for several releases of a sample, and by how much less
+    noise it asks about."""
 
     scheme: Scheme
     relation: Relation | None
     reused: frozenset[Relation] = frozenset()
+    noise_factor: Callable[[Release], float] = _as_much
 
 
 COVERED: dict[type | str, Covered] = {}
@@ -264,7 +270,11 @@ which a chain comes down."""
 
 
 def covers(
-    key: type | str, relation: Relation | None = None, *, reused: Iterable[Relation] = ()
+    key: type | str,
+    relation: Relation | None = None,
+    *,
+    reused: Iterable[Relation] = (),
+    noise_factor: Callable[[Release], float] = _as_much,
 ) -> Callable[[Scheme], Scheme]:
     """Register a scheme.
 
@@ -279,10 +289,13 @@ def covers(
     reused : iterable of Relation
         Under which its proof uses distances of Gaussian outputs alone, so that Theorem 80 carries
         it over to several releases of a sample; else these are bounded with the samples revealed.
+    noise_factor : callable, optional
+        Maps a release to the factor by which the releases have less noise to which its proof
+        reduces it: a search for noise keeps theirs within the usual limits.
     """
 
     def registered(scheme: Scheme) -> Scheme:
-        COVERED[key] = Covered(scheme, relation, frozenset(reused))
+        COVERED[key] = Covered(scheme, relation, frozenset(reused), noise_factor)
         return scheme
 
     return registered

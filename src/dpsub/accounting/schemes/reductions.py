@@ -71,7 +71,7 @@ def plain_kinds(release: Release) -> tuple[PlainKind, ...]:
     )
 
 
-def noise_factor(release: Release) -> float:
+def reduced_noise_factor(release: Release) -> float:
     """Return by how much less noise its plain releases have at most, nearly."""
     largest = 1.0 if release.strategy is None else release.strategy.largest
     return math.sqrt(release.releases_per_sample) * (release.records_per_user or 1) * largest

@@ -10,7 +10,7 @@ from dpsub.accounting.release import Release
 from dpsub.noise.banded import BandedStrategy
 from dpsub.relations import Relation
 from dpsub.reproduce.paired import REFERENCE
-from dpsub.sampling import Poisson, Shuffle
+from dpsub.sampling import MinSeparation, Poisson, Shuffle, WeightedWr
 from dpsub.sampling.schemes import CYCLE
 
 RELATIONS = (Relation.ADD_REMOVE, Relation.ZERO_OUT, Relation.SUBSTITUTE)
@@ -21,6 +21,9 @@ other uses of batches than one sum with noise of its own over single records; pl
 for the whole training."""
 REUSED, RECORDS = 4, 4
 """Steps that keep one sample, and records of a user that enter at most."""
+HEAVIEST, SEPARATION = 2, CYCLE
+"""Largest weight of a record over the mean weight, and steps from one batch of a record to the next
+one at least."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,17 @@ def _shuffle_drop_last(training: MapTraining) -> Release:
     return Release(shuffle, training.n, 1.0, steps)
 
 
+def _weighted_wr(training: MapTraining) -> Release:
+    weighted = WeightedWr(training.m, HEAVIEST / training.n)
+    return replace(training_with("wr", *training.sizes), sampler=weighted)
+
+
+def _min_separation(training: MapTraining) -> Release:
+    steps = training_with(REFERENCE, *training.sizes).steps
+    separated = MinSeparation.of_sizes(training.n, separation=SEPARATION, t=steps, m=training.m)
+    return Release(separated, training.n, 1.0, steps)
+
+
 def _reused_sample(training: MapTraining) -> Release:
     samples = -(-training_with(REFERENCE, *training.sizes).steps // REUSED)
     return Release(
@@ -145,6 +159,14 @@ SCHEMES: dict[str, MappedScheme] = {
         ),
         MappedScheme("wor", FRESH, "draws m different records at each step", f"wor {_SIZES}"),
         MappedScheme("wr", FRESH, "draws m records with replacement at each step", f"wr {_SIZES}"),
+        MappedScheme(
+            "weighted_wr",
+            FRESH,
+            "draws m records with replacement at each step, by public weights: that of the "
+            f"heaviest record is {HEAVIEST} times their mean",
+            "weighted_wr --n {n} --m {m} --largest-weight {plan.largest_weight} --epochs {epochs}",
+            _weighted_wr,
+        ),
         MappedScheme(
             "must_ow",
             FRESH,
@@ -221,6 +243,15 @@ SCHEMES: dict[str, MappedScheme] = {
             "norm 1",
             f"cyclic_poisson --n {{n}} --m {{m}} --cycle {CYCLE} --steps {{steps}} --bands {CYCLE}",
             _banded,
+        ),
+        MappedScheme(
+            "min_separation",
+            KEPT,
+            "includes each record independently, but not within the nine steps after one that had "
+            "it",
+            f"min_separation --n {{n}} --m {{m}} --separation {SEPARATION} --t {{plan.t}} "
+            "--epochs 1",
+            _min_separation,
         ),
         MappedScheme(
             "persistent_shuffle",

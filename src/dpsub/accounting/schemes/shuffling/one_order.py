@@ -26,12 +26,16 @@ _ONE_ORDER = Theorem("83", "4.3")
 _PLAN = "the order of the records is drawn uniformly, once for all epochs, and kept secret"
 
 
-@covers(PersistentShuffle, reused=(Relation.ADD_REMOVE,))
+def _root_of_epochs(release: Release) -> float:
+    return math.sqrt(release.epochs)
+
+
+@covers(PersistentShuffle, reused=(Relation.ADD_REMOVE,), noise_factor=_root_of_epochs)
 def one_order(release: Release, relation: Relation) -> Case:
     """Return the case of all epochs together."""
     schedule, epochs = release.sampler, release.epochs
     assert isinstance(schedule, PersistentShuffle)
-    root = math.sqrt(epochs)
+    root = _root_of_epochs(release)
     s = release.noise_multiplier / root
     if epochs > 1:
         needs_gaussian_noise(release)
