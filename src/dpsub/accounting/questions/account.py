@@ -136,7 +136,7 @@ class Account(ShortText):
         """The answer in a few words, as `print` shows it."""
         return words.account_text(self)
 
-    def statement(self, clip: float | str = "C") -> Statement:
+    def statement(self, clip: float | str = "C", prior: float | None = None) -> Statement:
         """Return the sentence and the table for a paper, a model card or a registry of
         deployments.
 
@@ -144,13 +144,16 @@ class Account(ShortText):
         ----------
         clip : float or str
             The norm to which each vector was clipped.
+        prior : float, optional
+            Also say how often a secret value of a record is guessed that has this probability
+            without the releases, in (0, 1) (`Curve.reconstruction`).
 
         Raises
         ------
         ArgumentError
             If the answer has several values, or guarantees nothing.
         """
-        return hooks.statement(self, clip)
+        return hooks.statement(self, clip, prior=prior)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw both bounds over the number of steps, and write the picture if a path is given.

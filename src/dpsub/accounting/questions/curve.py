@@ -130,6 +130,39 @@ class Curve(words.ShortText):
         misses = self.trade_off(false_positive)
         return Interval(1 - misses.upper, 1 - misses.lower)
 
+    def reconstruction(self, prior: ArrayLike) -> Interval:
+        """Bound the largest success of attribute inference and reconstruction: how often anyone who
+        sees the releases guesses a secret value of a record, of which the most likely guess is
+        right with probability `prior` without them.
+
+        The upper bound is proved for all secrets, guesses and tolerances that have this prior, and
+        all attackers who know the other records. The lower one is attained by the attack on the
+        data sets of the account: two values, each with probability `prior` if that is at most 1/2,
+        are those in which these data sets differ (under zero_out the one contributes 0, under
+        add_remove it is no record). Guessing among more values may succeed more often.
+
+        Parameters
+        ----------
+        prior : array_like
+            Probabilities in (0, 1); the bounds have this shape.
+
+        References
+        ----------
+        docs/proofs/composition.md, "Guesses"; Hayes et al., arXiv 2302.07225; Kulynych et al.,
+        arXiv 2407.02191.
+        """
+        priors = checks.finite_array("prior", prior)
+        if priors.size and not 0 < priors.min() <= priors.max() < 1:
+            raise ArgumentError(
+                f"prior must be above 0 and below 1, got {priors.min():g} to {priors.max():g}"
+            )
+        upper = 1 - self.trade_off(priors).lower
+        # delta falls: at log(p / (1 - p)) it is at least that at the next epsilon
+        odds = np.log(np.maximum(priors / (1 - priors), 1.0)) * (1 + _ROUNDING)
+        delta = np.append(self.account.lower, 0.0)[np.searchsorted(self.epsilon, odds)]
+        lower = priors + np.minimum(priors, 1 - priors) * delta - _ROUNDING
+        return Interval(np.clip(lower, priors, upper), upper)
+
     def _lines(self, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return a and c(a) for a = e^-epsilon and e^epsilon, increasing; by the mirror c(1/a) =
         c(a) / a."""

@@ -24,6 +24,7 @@ from dpsub.accounting.questions.words import (
     Statement,
     delta_of_one_record,
     down,
+    guesses_text,
     membership_text,
     near,
     percent,
@@ -54,7 +55,11 @@ _NOISE = {"gaussian": "Gaussian noise of standard deviation", "laplace": "Laplac
 
 
 def statement_of(
-    account: Account, clip: float | str = "C", verdict: str = "", selected: str = ""
+    account: Account,
+    clip: float | str = "C",
+    verdict: str = "",
+    selected: str = "",
+    prior: float | None = None,
 ) -> Statement:
     """Return the statement of one proved answer.
 
@@ -67,12 +72,22 @@ def statement_of(
         The verdict on a claim, in words.
     selected : str
         Of how many runs the released one is the best, in words; the releases are one run's.
+    prior : float, optional
+        Probability of the most likely guess of a secret value, for `Curve.reconstruction`.
 
     Raises
     ------
     ArgumentError
-        If the answer has several values, or guarantees nothing.
+        If the answer has several values, or guarantees nothing; or if a prior is given for the best
+        of several runs.
     """
+    if prior is not None:
+        prior = checks.real("prior", prior, above=0, below=1)
+        if selected:
+            raise ArgumentError(
+                f"the guesses of a secret value are bounded for one run, got prior = {prior:g} for "
+                f"the best of {selected}; drop it, or ask about one run"
+            )
     asked = account.asked
     if asked is None or len(asked.values) != 1:
         raise ArgumentError(
@@ -121,7 +136,7 @@ def statement_of(
         "conditions": "; ".join(account.conditions),
         "remark": "; ".join(delta_of_one_record(delta, releases)),
         # the curve of one run is not that of the best of several
-        **({} if selected else _trade_off(account, releases, epsilon, delta)),
+        **({} if selected else _trade_off(account, releases, (epsilon, delta), prior)),
         "made_by": f"dpsub {version('dpsub')}",
     }
     if (digest := certificate_digest(account)) is not None:
@@ -227,10 +242,14 @@ def _unit(releases: Sequence[Release]) -> str:
 
 
 def _trade_off(
-    account: Account, releases: Sequence[Release], epsilon: float, delta: float
+    account: Account,
+    releases: Sequence[Release],
+    guarantee: tuple[float, float],
+    prior: float | None,
 ) -> dict[str, float | str]:
     """Return mu of Gaussian differential privacy and the largest success of membership inference,
-    where they are found within the effort."""
+    and of guesses with a prior, where they are found within the effort."""
+    epsilon, delta = guarantee
     epsilons = np.linspace(0.0, max(epsilon, 1e-3), _POINTS)
     try:
         question = Question(releases, str(account.adjacency), effort=_EFFORT, quick=True)
@@ -240,6 +259,9 @@ def _trade_off(
     low, high = curve.membership(FALSE_POSITIVES)
     success = (low.tolist(), high.tolist())
     found: dict[str, float | str] = {"membership": membership_text(FALSE_POSITIVES, success)}
+    if prior is not None:
+        least, most = curve.reconstruction([prior])
+        found["reconstruction"] = guesses_text([prior], (least.tolist(), most.tolist()))
     # mu is about the rarest outputs, too, which no sampling lowers: beside an epsilon that sampling
     # made small it would be read as another guarantee
     mu = curve.mu.upper

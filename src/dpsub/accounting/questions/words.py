@@ -517,11 +517,25 @@ def membership_text(
     """Write both bounds on the largest success of membership inference at these false positive
     rates."""
     rates = ", ".join(near(100 * rate) for rate in false_positives)
+    low, high = _percents(success)
+    return f"at most {high} % true at {rates} % false positives; attack {low} %"
+
+
+def guesses_text(priors: Sequence[float], success: tuple[Sequence[float], Sequence[float]]) -> str:
+    """Write both bounds on the largest success of guesses with these probabilities without the
+    releases."""
+    known = ", ".join(near(100 * prior) for prior in priors)
+    low, high = _percents(success)
+    return f"at most {high} % right where {known} % are without the releases; attack {low} %"
+
+
+def _percents(success: tuple[Sequence[float], Sequence[float]]) -> tuple[str, str]:
+    """Write lower and upper bounds on shares in percent."""
     low, high = (
         ", ".join(_rounded(100 * share, side, 3) for share in shares)
         for side, shares in zip((ROUND_FLOOR, ROUND_CEILING), success, strict=True)
     )
-    return f"at most {high} % true at {rates} % false positives; attack {low} %"
+    return low, high
 
 
 def curve_title(account: AccountLike) -> str:
