@@ -68,6 +68,7 @@ _EXAMPLE = "dpsub account poisson --rate 0.01 --noise-multiplier 1 --steps 1000 
 EXIT_OK, EXIT_ERROR, EXIT_STOPPED = 0, 2, 130
 # Options whose values several answers in JSON repeat, as nothing else in them tells them apart.
 _COMPARED = ("m", "batch_size")
+_OF_STATEMENTS = {"clip": "the clipping norm", "prior": "the prior of guesses"}
 _FILES = ("plot", "csv", "certificate")  # options that write the file of one answer
 _PATIENCE = 2.0  # seconds until progress is shown
 _GRACE = 1.5  # seconds beyond the time limit, in which most computations stop by themselves
@@ -208,11 +209,12 @@ def _check_options(arguments: Namespace, several: Sequence[str]) -> None:
     """Refuse options that would count for nothing, and one file for the answers of several
     questions: the last would replace the others."""
     # of --left, which has no statement, the command says so
-    has_statement = getattr(arguments, "left", None) is None
-    if getattr(arguments, "clip", None) is not None and has_statement and not arguments.statement:
-        raise ArgumentError(
-            "--clip is the clipping norm of --statement, got no --statement; add it, or drop --clip"
-        )
+    has_statement = hasattr(arguments, "statement") and getattr(arguments, "left", None) is None
+    for name, what in _OF_STATEMENTS.items() if has_statement else ():
+        if getattr(arguments, name) is not None and not arguments.statement:
+            raise ArgumentError(
+                f"--{name} is {what} of --statement, got no --statement; add it, or drop --{name}"
+            )
     for name in _FILES if several else ():
         if getattr(arguments, name, None) is not None:
             raise ArgumentError(

@@ -4,14 +4,17 @@ error rates of every test.
 A test decides from all releases which of two neighbouring data sets was used. A test with
 false-positive rate x has at least the false-negative rate shown; the lowest possible one lies
 between the two bounds. Membership inference at this rate has a true-positive rate of at most 1 less
-the lower bound. Advantage: the largest difference between the probabilities of an event on the two
-data sets.  mu: the parameter of Gaussian differential privacy, for all epsilons (sampling does not
-lower this one) and for the epsilons shown.
+the lower bound. --prior: a secret value of a record, which the best guess without the releases gets
+right with this probability, is guessed from them at most as often as the upper bound says; the
+attack guesses one of two values, or more where the prior is below 1/2. Advantage: the largest
+difference between the probabilities of an event on the two data sets.  mu: the parameter of
+Gaussian differential privacy, for all epsilons (sampling does not lower this one) and for the
+epsilons shown.
 
 JSON: quantity (delta), epsilon, lower, upper, false_positive, false_negative_lower,
-false_negative_upper, true_positive_lower, true_positive_upper (lists), advantage, mu, mu_within
-(pairs of bounds), kind, guarantee, pair, adjacency, sensitivity, conditions. Infinite numbers are
-the string "Infinity".  --csv writes epsilon, lower and upper, --plot a picture (needs matplotlib).
+false_negative_upper, true_positive_lower, true_positive_upper (lists), with --prior also prior,
+right_lower, right_upper (lists), advantage, mu, mu_within (pairs of bounds), kind, guarantee, pair,
+adjacency, sensitivity, conditions. Infinite numbers are the string "Infinity".  --csv writes epsilon, lower and upper, --plot a picture (needs matplotlib).
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ import numpy as np
 
 import dpsub
 from dpsub import files
-from dpsub.accounting.questions.words import Line, down, near, up
+from dpsub.accounting.questions.words import Line, down, guesses_text, near, up
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, new_file, numbers
@@ -43,7 +46,7 @@ from dpsub.cli.samplers import add_sampler, sampler_of
 if TYPE_CHECKING:
     from dpsub.accounting.questions.curve import Curve
 
-TAKES_SEVERAL = ("epsilon", "false_positive")
+TAKES_SEVERAL = ("epsilon", "false_positive", "prior")
 # Usual levels of tests.
 _RATES = (0.001, 0.01, 0.05, 0.1, 0.5)
 _SHOWN = 6
@@ -62,6 +65,11 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--false-positive", type=numbers, default=_RATES, metavar="X,...", help=rates
     )
+    prior = (
+        "also say how often a secret value of a record is guessed that has this probability "
+        "without the releases"
+    )
+    parser.add_argument("--prior", type=numbers, metavar="P,...", help=prior)
     denominators = (
         "divisor of the sum: a fixed number or the realised size of the sample (default: fixed)"
     )
@@ -81,6 +89,8 @@ def run(arguments: Namespace) -> Answer:
     # conjugate.
     rates = np.atleast_1d(arguments.false_positive)
     tests, success = curve.trade_off(rates), curve.membership(rates)
+    priors = np.atleast_1d([] if arguments.prior is None else arguments.prior)
+    guesses = curve.reconstruction(priors)
     if arguments.csv is not None:
         files.save_file(arguments.csv, _table(curve).encode())
     if arguments.plot is not None:
@@ -96,6 +106,11 @@ def run(arguments: Namespace) -> Answer:
         "false_negative_upper": tests.upper,
         "true_positive_lower": success.lower,
         "true_positive_upper": success.upper,
+        **(
+            {"prior": priors, "right_lower": guesses.lower, "right_upper": guesses.upper}
+            if len(priors)
+            else {}
+        ),
         "advantage": curve.advantage,
         "mu": curve.mu,
         "mu_within": curve.mu_within,
@@ -109,6 +124,7 @@ def run(arguments: Namespace) -> Answer:
         for i in positions
     ]
     misses = zip(rates.tolist(), tests.lower.tolist(), tests.upper.tolist(), strict=True)
+    right = [*zip(*(each.tolist() for each in (priors, *guesses)), strict=True)]
     # The promise is worded at the largest epsilon shown, the point with the smallest delta.
     last, worst = deltas[-1], replace(curve.account, lower=deltas[-1][1], upper=deltas[-1][2])
     rows: list[Line] = [
@@ -121,13 +137,20 @@ def run(arguments: Namespace) -> Answer:
             (f"false positive {near(x)}", f"false negative, upper {up(high)}, lower {down(low)}")
             for x, low, high in misses
         ),
+        *(
+            (f"prior {near(x)}", f"right guesses, upper {up(high)}, lower {down(low)}")
+            for x, low, high in right
+        ),
         ("advantage", _between(curve.advantage)),
         ("mu", _between(curve.mu)),
         (f"mu up to epsilon {near(last[0])}", _between(curve.mu_within)),
     ]
     facts = answers.account_facts(worst, answers.promise(worst, last[0]))
     title = f"the privacy curve of {releases_text(arguments, sampler)}"
-    return Answer(values, title, curve.short_lines(), [*rows, *facts])
+    short = curve.short_lines()
+    if right:
+        short.append(("guesses", guesses_text(priors.tolist(), (guesses.lower, guesses.upper))))
+    return Answer(values, title, short, [*rows, *facts])
 
 
 def _between(ends: tuple[float, float]) -> str:

@@ -108,7 +108,7 @@ def _left(arguments: Namespace, ledger: dpsub.Ledger) -> Answer:
             "--left needs a budget, got none or half of one; give --epsilon and --delta"
         )
     # a number of steps is no answer with two bounds
-    for name in ("statement", "clip", "plot", "width", "quick"):
+    for name in ("statement", "clip", "prior", "plot", "width", "quick"):
         if getattr(arguments, name) not in (None, False):
             raise ArgumentError(f"--left returns a number of steps and takes no --{name}; drop it")
     parser = Parser(prog="dpsub ledger --left", description=None, renamed={})

@@ -188,13 +188,19 @@ def add_statement(parser: Parser) -> None:
     parser.add_argument(
         "--clip", type=number, metavar="C", help="clipping norm, for --statement (default: C)"
     )
+    prior = (
+        "also state how often a secret value is guessed that has this probability without the "
+        "releases, for --statement"
+    )
+    parser.add_argument("--prior", type=number, metavar="P", help=prior)
 
 
 def stated(answer: Answer, found: Any, arguments: Namespace) -> Answer:
     """The answer; with --statement a sentence and a table to publish in its place."""
     if not arguments.statement:
         return answer
-    statement = found.statement("C" if arguments.clip is None else arguments.clip)
+    clip = "C" if arguments.clip is None else arguments.clip
+    statement = found.statement(clip, arguments.prior)
     # values of JSON stay next to the statement
     assert isinstance(answer.values, Mapping)  # of one question
     values = {**answer.values, "statement": statement.sentence, **statement.fields}

@@ -63,11 +63,11 @@ class Check(words.ShortText, words.OnAccount):
         """The answer in a few words, as `print` shows it."""
         return words.check_text(self.verdict, self.claimed, self.account)
 
-    def statement(self, clip: float | str = "C") -> words.Statement:
+    def statement(self, clip: float | str = "C", prior: float | None = None) -> words.Statement:
         """Return the statement of the account, with the verdict on the claim."""
         name = self.account.quantity
         claim = f"The claim that {name} is at most {words.near(self.claimed)} is {self.verdict}."
-        return statement_of(self.account, clip, claim)
+        return statement_of(self.account, clip, claim, prior=prior)
 
 
 def check(

@@ -181,6 +181,7 @@ class Ledger(words.ShortText):
     def statement(
         self,
         clip: float | str = "C",
+        prior: float | None = None,
         *,
         epsilon: float | None = None,
         delta: float | None = None,
@@ -188,7 +189,8 @@ class Ledger(words.ShortText):
     ) -> words.Statement:
         """Return the sentence and the table for a paper, of all releases together; parameters as in
         `account` and `Account.statement`."""
-        return self.account(epsilon=epsilon, delta=delta, adjacency=adjacency).statement(clip)
+        found = self.account(epsilon=epsilon, delta=delta, adjacency=adjacency)
+        return found.statement(clip, prior)
 
     def plot(
         self,

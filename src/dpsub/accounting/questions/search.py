@@ -122,9 +122,9 @@ class Calibration(words.ShortText, words.OnAccount):
         """The answer in a few words, as `print` shows it."""
         return words.calibration_text(self.noise_multiplier, self.refuted, self.account)
 
-    def statement(self, clip: float | str = "C") -> words.Statement:
+    def statement(self, clip: float | str = "C", prior: float | None = None) -> words.Statement:
         """Return the statement of the account with this noise; see `Account.statement`."""
-        return self.account.statement(clip)
+        return self.account.statement(clip, prior)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the noise over the batch size, for as many records in all, and write the picture if

@@ -236,10 +236,10 @@ class Selection(Account):
             "ask dpsub.account about a run"
         )
 
-    def statement(self, clip: float | str = "C") -> words.Statement:
+    def statement(self, clip: float | str = "C", prior: float | None = None) -> words.Statement:
         """Return the statement of an account, with the number of runs; its trade-off and mu are not
-        known."""
-        return hooks.statement(self, clip, selected=str(self.runs))
+        known, and a prior is refused."""
+        return hooks.statement(self, clip, selected=str(self.runs), prior=prior)
 
     def plot(self, path: str | Path | None = None) -> NoReturn:
         """Refuse: the picture of an account is about one run."""
