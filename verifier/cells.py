@@ -115,11 +115,16 @@ class Largest:
 
     shift: Fraction
     batches: int
-    scale: float
+    s: arb
 
     mass, rest = arb(1), arb(0)
     turns = ()
     terms = 1
+
+    @property
+    def scale(self) -> float:
+        """Roughly s: it only aims."""
+        return float(self.s.mid())
 
     def log_density(self, t: float) -> float:
         """Log density in floating point, less a constant: it only aims."""
@@ -133,14 +138,14 @@ class Largest:
 
     def below(self, t: float) -> arb:
         """P(max <= t) = Phi((t - shift)/s) Phi(t/s)^(T - 1)."""
-        own = normal_below((arb(t) - ball(self.shift)) / self.scale)
-        other = normal_below(arb(t) / self.scale)
+        own = normal_below((arb(t) - ball(self.shift)) / self.s)
+        other = normal_below(arb(t) / self.s)
         return own * other ** (self.batches - 1)
 
     def above(self, t: float) -> arb:
         """P(max > t) = 1 - (1 - o)(1 - p)^(T - 1) = o + (1 - o)(1 - (1 - p)^(T - 1))."""
-        own = normal_below((ball(self.shift) - arb(t)) / self.scale)
-        other = normal_below(-arb(t) / self.scale)
+        own = normal_below((ball(self.shift) - arb(t)) / self.s)
+        other = normal_below(-arb(t) / self.s)
         return own - (1 - own) * ((self.batches - 1) * (-other).log1p()).expm1()
 
     def range(self, tail: float) -> tuple[float, float]:
@@ -364,7 +369,7 @@ def largest_step(case: Case) -> arb:
         raise NotCovered(f"statistic 'largest step' of {release.name}")
     record, other, filler = neighbours(case)
     batches = release.steps_per_epoch(release.n)
-    laws = [Largest(value - filler, batches, float(release.s.mid())) for value in (record, other)]
+    laws = [Largest(value - filler, batches, release.s) for value in (record, other)]
     if case.direction == "backward":
         laws.reverse()
     law = case.law

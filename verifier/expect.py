@@ -5,7 +5,7 @@ import shlex
 from typing import Any
 
 from balls import Refuted, Unreadable
-from question import SCHEDULES, Question, Release
+from question import IN_ONE_ORDER, SCHEDULES, Question, Release
 from reading import content_of, parsed, shown
 
 RELATIVE = 1e-8  # claims have nine digits, rounded outwards
@@ -25,9 +25,10 @@ SIZES = {
     "deterministic": ("m",),
     "cyclic_poisson": ("rate", "cycle"),
     "shuffle": ("m",),
+    "persistent_shuffle": ("m",),
     "random_allocation": ("t", "k"),
 }
-DROPPING = ("deterministic", "shuffle")
+DROPPING = ("deterministic", "shuffle", "persistent_shuffle")
 ALIASES = {"batch_size": "m", "sample_rate": "rate", "sigma": "noise_multiplier", "stages": "chain"}
 ALONE = ("quick", "tight", "json", "explain", "statement")  # options without a value
 # about the answer's form
@@ -208,7 +209,7 @@ def _steps(options: dict[str, str], sampler: dict, n: int | None) -> int:
         steps = _whole(options, "steps")
         assert steps is not None
         return steps
-    is_schedule = sampler["name"] in SCHEDULES
+    is_schedule = sampler["name"] in (*SCHEDULES, IN_ONE_ORDER)
     if "epochs" in options and not is_schedule:
         raise Unreadable("what is expected needs --steps: epochs of samples are rounded")
     if not is_schedule:

@@ -8,7 +8,7 @@ proof has to be follows from the question alone: which theorems may be named, ho
 composed, whether both orders of the data sets have to be bounded.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from flint import arb
 from multiplicity import Stage, probability, stages_of
 
 SCHEDULES = ("deterministic", "cyclic_poisson", "shuffle", "random_allocation")
+IN_ONE_ORDER = "persistent_shuffle"  # read as one epoch of "shuffle"
 LEAST_NOISE, MOST_NOISE = 0.05, 1e9
 MOST_COMPOSED = 10**9  # steps, or epochs of a schedule
 MOST_DRAWS = 10**6  # draws of a stage with replacement, and records of a group
@@ -44,6 +45,7 @@ class Release:
     laplace: bool
     group: int | tuple[int, int] = 1  # records that differ; or of D alone, and of D'
     one_sided: bool = False  # whether it stands for releases that tell at most as much
+    as_one: bool = False  # whether the epoch is several in one order, with the noise of their means
 
     @property
     def name(self) -> str:
@@ -103,8 +105,9 @@ def read_release(data: dict, adjacency: str) -> Release:
         f"noise_multiplier must be from {LEAST_NOISE} to {MOST_NOISE:g}, got {noise!r}",
     )
     group = data.get("group", 1)
+    is_kept = data["sampler"]["name"] == IN_ONE_ORDER
     release = Release(
-        data["sampler"],
+        data["sampler"] | {"name": "shuffle"} if is_kept else data["sampler"],
         data["n"],
         arb(noise),
         data["steps"],
@@ -114,9 +117,21 @@ def read_release(data: dict, adjacency: str) -> Release:
     )
     check_sizes(release)
     check_steps(release)
+    if is_kept and release.rounds > 1:
+        release = as_one_epoch(release)
     check_group(release, adjacency)
     check_relation(release, adjacency)
     return release
+
+
+def as_one_epoch(release: Release) -> Release:
+    """Return one epoch for several in one order: to a record whose step is known they are one with
+    the noise of their means, and the means are a function of the outputs (Theorem 83)."""
+    cover(not release.laplace, "Laplace noise on several epochs in one order")
+    epochs = release.rounds
+    s = release.s / arb(epochs).sqrt()
+    cover(bool(s >= LEAST_NOISE), f"noise below {LEAST_NOISE} on the means of {epochs} epochs")
+    return replace(release, s=s, steps=release.steps // epochs, as_one=True)
 
 
 def check_sizes(release: Release) -> None:
@@ -217,7 +232,10 @@ def theorems_about(release: Release, adjacency: str) -> tuple[str, ...]:
     if release.name == "truncated_poisson":
         return "18", "71"
     if release.name == "shuffle":
-        return () if adjacency == "add_remove" else ("19", "61")
+        if adjacency == "add_remove":
+            return ()
+        # vectors that follow earlier epochs may tell the place of a record: none is hidden
+        return ("19",) if release.as_one else ("19", "61")
     if adjacency == "substitute":
         return ("substitution",)
     one = "25" if release.sampler["k"] == 1 else "27"
@@ -366,9 +384,9 @@ def described(question: Question) -> list[str]:
         "conditions: each record contributes a vector of norm at most C (a number, if noise is "
         "Laplace) that depends only on that record and on past releases; a step releases the sum "
         f"over its sample plus noise ({', '.join(sorted(noise))}), divided by nothing or by a "
-        "number fixed in advance; samples are drawn again at every step, and plans in every epoch, "
-        "independently and in secret; sizes and rates are public; real arithmetic "
-        "(docs/guarantees.md)",
+        "number fixed in advance; samples are drawn again at every step, and plans in every epoch "
+        f"({IN_ONE_ORDER}: once for all epochs), independently and in secret; sizes and rates are "
+        "public; real arithmetic (docs/guarantees.md)",
     ]
 
 

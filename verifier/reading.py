@@ -284,6 +284,7 @@ SAMPLERS = {
     "deterministic": record(NAME | {"m": optional(NUMBER)}, {"drop_last": only_true}),
     "cyclic_poisson": record(NAME | {"rate": REAL, "cycle": NUMBER}),
     "shuffle": record(NAME | {"m": NUMBER}, {"drop_last": only_true}),
+    "persistent_shuffle": record(NAME | {"m": NUMBER}, {"drop_last": only_true}),
     "random_allocation": record(NAME | {"t": NUMBER, "k": NUMBER}),
 }
 

@@ -8,6 +8,7 @@ theorem that proves it or the data sets that attain it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +22,8 @@ from dpsub.accounting.engine.privacy_events import EnclosedEvent, Event
 from dpsub.accounting.games.filler_flip import Played
 from dpsub.accounting.games.game import GamePlayed
 from dpsub.accounting.games.static import Neighbours
-from dpsub.accounting.release import as_plain
+from dpsub.accounting.release import Release, as_plain
+from dpsub.accounting.schemes import case_of
 from dpsub.accounting.schemes.allocation.one_step import (
     AllocationEvent,
     MeanLaw,
@@ -32,14 +34,15 @@ from dpsub.accounting.schemes.allocation.one_step import (
 )
 from dpsub.accounting.schemes.allocation.opposite_event import OppositeEvent
 from dpsub.accounting.schemes.allocation.several_steps import Block, GivenSumEvent, LargerBlocks
-from dpsub.accounting.schemes.case import Theorem
+from dpsub.accounting.schemes.case import Case, Theorem
 from dpsub.accounting.schemes.shuffling.differences import FOR_MOMENTS
 from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStep, HiddenStepEvent
 from dpsub.accounting.schemes.shuffling.weights import Weights
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.chains import Poisson
-from dpsub.sampling.schedules import Schedule, Shuffle, TruncatedPoisson
+from dpsub.sampling.schedules import CyclicPoisson, Deterministic, Shuffle, TruncatedPoisson
+from dpsub.sampling.secret_cyclic_poisson import SecretCyclicPoisson
 from dpsub.sampling.separated import MinSeparation
 
 if TYPE_CHECKING:
@@ -57,6 +60,7 @@ _FIRST_ENDS_ALONE = (
     "a certificate needs the privacy loss distributions behind a bound, got closed forms, which "
     "need none; raise effort"
 )
+_EPS = float(np.finfo(float).eps)
 _DIGITS = 9  # of claimed bounds: what is rounded away is far more than two programs can differ by
 
 
@@ -64,12 +68,12 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
     """Return the certificate of an answer, ready for JSON, from the proof and the target for which
     it was computed."""
     # first of all, answers that no file can hold are refused
-    releases = [as_plain(release) for release in proof.releases]
-    _check_revealed(proof)
-    _check_known(proof)
+    for release in proof.releases:
+        as_plain(release)
+    stated = _stated(proof)
+    _check_known(stated)
     _check_groups(proof)
-    _check_one_plan(proof)
-    _check_dropped(proof)
+    _check_dropped(stated, proof.relation)
     given = {"delta": target.delta} if target.epsilon is None else {"epsilon": target.epsilon}
     lower, lower_claim = _lower(account, proof, target)
     upper, upper_claim = _upper(account, proof, target)
@@ -79,7 +83,7 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
         "dpsub_certificate": SCHEMA,
         "made_by": f"dpsub {version('dpsub')}",
         "question": {
-            "releases": releases,
+            "releases": [as_plain(release) for release in stated],
             "adjacency": str(proof.relation),
             "quantity": account.quantity,
             "given": given,
@@ -90,26 +94,48 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
     }
 
 
-def _check_revealed(proof: Proof) -> None:
-    """Refuse several releases of a sample that are bounded with the samples revealed."""
-    for case in proof.cases:
-        if case.theorem.number == _REVEALED:
-            raise UnsupportedError(
-                "a certificate needs a theorem of the sampler, got several releases of each sample "
-                f"with the samples revealed, Theorem {_REVEALED}; ask for one release of each"
-            )
+def _stated(proof: Proof) -> list[Release]:
+    """Return the releases that the question of a certificate states: those of the answer, or
+    others that tell at least as much."""
+    return [
+        _with_samples_known(release, case, proof.relation) if _is_revealed(case) else release
+        for release, case in zip(proof.releases, proof.cases, strict=True)
+    ]
 
 
-def _check_known(proof: Proof) -> None:
-    """Refuse a schedule whose theorem the verifier does not know."""
-    for release in proof.releases:
+def _is_revealed(case: Case) -> bool:
+    """Whether several releases of a sample are bounded with the samples revealed."""
+    return case.theorem.number == _REVEALED
+
+
+def _with_samples_known(release: Release, case: Case, relation: Relation) -> Release:
+    """Return one release of all records for each sample, which tells at least as much."""
+    farthest = 2.0 if relation is Relation.SUBSTITUTE else 1.0
+    s = release.noise_multiplier * farthest / case.shift
+    return replace(
+        release,
+        sampler=Deterministic(),
+        # rounded down: less noise tells more
+        noise_multiplier=s * (1 - 8 * _EPS),
+        steps=release.times,
+        one_sided=True,
+    )
+
+
+def _check_known(stated: Sequence[Release]) -> None:
+    """Refuse schedules whose theorems the verifier does not know."""
+    for release in stated:
         sampler = release.sampler
         if isinstance(sampler, MinSeparation):
-            raise UnsupportedError(
-                "a certificate needs a theorem that the verifier knows, got min_separation, whose "
-                f"Theorem 87 it does not; ask for {Poisson(sampler.rate)} with as many steps, "
-                "which tells at least as much"
-            )
+            number, other = 87, f"{Poisson(sampler.rate)} with as many steps"
+        elif isinstance(sampler, SecretCyclicPoisson):
+            number, other = 85, f"{CyclicPoisson(sampler.rate, sampler.cycle)}"
+        else:
+            continue
+        raise UnsupportedError(
+            f"a certificate needs a theorem that the verifier knows, got {sampler.name}, whose "
+            f"Theorem {number} it does not; ask for {other}, which tells at least as much"
+        )
 
 
 def _check_groups(proof: Proof) -> None:
@@ -131,30 +157,20 @@ def _check_groups(proof: Proof) -> None:
         raise UnsupportedError(f"{_OF_GROUPS}, got {refused}; ask for group = 1")
 
 
-def _check_one_plan(proof: Proof) -> None:
-    """Refuse epochs that follow one secret plan, whose theorems the verifier does not know."""
-    for case, release in zip(proof.cases, proof.releases, strict=True):
-        if isinstance(release.sampler, Schedule) and release.sampler.one_plan:
-            raise UnsupportedError(
-                f"the verifier does not know Theorem {case.theorem.number}, about a secret plan "
-                f"that is kept, got {release.sampler.name}; ask for the same batches by a public "
-                "plan (deterministic, cyclic_poisson), whose upper bound holds for it, too"
-            )
-
-
-def _check_dropped(proof: Proof) -> None:
+def _check_dropped(stated: Sequence[Release], relation: Relation) -> None:
     """Refuse shuffled epochs that drop records where one is added, and those of one step, which are
     samples and are written as these."""
-    for release in proof.releases:
+    for release in stated:
         sampler = release.sampler
         if not (isinstance(sampler, Shuffle) and sampler.drop_last):
             continue
-        if release.steps == release.times:
+        if sampler.steps_per_epoch(release.n) == 1:
+            used = f" with releases_per_sample = {release.epochs}" if sampler.one_plan else ""
             raise UnsupportedError(
                 f"a certificate of epochs with one step and drop_last is one of samples without "
-                f"replacement, got {sampler}; ask for Wor({sampler.m})"
+                f"replacement, got {sampler}; ask for Wor({sampler.m}){used}"
             )
-        if proof.relation is Relation.ADD_REMOVE:
+        if relation is Relation.ADD_REMOVE:
             raise UnsupportedError(
                 "a certificate of shuffled epochs needs substitute or zero_out, got add_remove, "
                 "whose Theorem 78 the verifier does not know; ask for substitute"
@@ -232,7 +248,12 @@ def _as_certified(proof: Proof, place: int, target: Target) -> _Certified:
     """
     answered = proof.composition.proofs[place]
     grids = _evaluated(answered.evaluations, "upper", target)
-    chosen = [case.certifiable(place) for case in proof.cases]
+    chosen = [
+        case_of(release, proof.relation).certifiable(0)
+        if _is_revealed(case)
+        else case.certifiable(place)
+        for case, release in zip(proof.cases, _stated(proof), strict=True)
+    ]
     theorems = [each.theorem for each in chosen]
     pairs = list(zip(chosen, answered.entries, strict=True))
     if all(each.event is event for each, (event, _) in pairs) and not answered.is_blended:
@@ -284,6 +305,9 @@ def _lower(
     """Return the attack at the lower bound, and the bound that is claimed; None and None where the
     bound is trivial, or has a closed form."""
     if not (account.lower > 0 and all(case.attack_certified for case in proof.cases)):
+        return None, None
+    # an attack on samples is none on what stands for them
+    if any(_is_revealed(case) for case in proof.cases):
         return None, None
     kept = [played.answer for played in proof.policies if _same(played.target, target)]
     choices = [

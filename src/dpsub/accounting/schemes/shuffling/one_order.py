@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 from dpsub.accounting.engine.pairs import MIN_SCALE
 from dpsub.accounting.games.static import EpochAttack
@@ -33,25 +34,10 @@ def _root_of_epochs(release: Release) -> float:
 @covers(PersistentShuffle, reused=(Relation.ADD_REMOVE,), noise_factor=_root_of_epochs)
 def one_order(release: Release, relation: Relation) -> Case:
     """Return the case of all epochs together."""
-    schedule, epochs = release.sampler, release.epochs
-    assert isinstance(schedule, PersistentShuffle)
-    root = _root_of_epochs(release)
-    s = release.noise_multiplier / root
+    epochs = release.epochs
     if epochs > 1:
         needs_gaussian_noise(release)
-    if s < MIN_SCALE:
-        raise UnsupportedError(
-            f"for a record in the same step of {epochs} epochs, noise multiplier "
-            f"{release.noise_multiplier:g} amounts to one epoch with {s:.3g}, below {MIN_SCALE:g}; "
-            "take fewer epochs or more noise"
-        )
-    one_epoch = replace(
-        release,
-        sampler=Shuffle(schedule.m, schedule.drop_last),
-        noise_multiplier=s,
-        steps=release.steps // epochs,
-    )
-    case = epoch_case(one_epoch, relation, drawn_again=epochs == 1)
+    case = epoch_case(_as_one_epoch(release), relation, drawn_again=epochs == 1)
     conditions = tuple(_PLAN if each in (PLAN, FRESH) else each for each in case.conditions)
     if epochs == 1:
         return replace(case, conditions=conditions)
@@ -62,16 +48,42 @@ def one_order(release: Release, relation: Relation) -> Case:
         proved=f"{case.proved}; {as_one}",
         attained=f"{case.attained}; in the sums over epochs of each step",
         conditions=conditions,
-        shift=case.shift * root,
+        shift=case.shift * _root_of_epochs(release),
         static=_played(case, release.noise_multiplier, epochs),
         # releases from one sample are not independent steps
         filler_flip=None,
         game=None,
         papers_pair=None,
         amplification=None,
-        certified=(),
-        attack_section="4.3",
-        attack_certified=False,
+        certified=tuple(case.certifiable(i) for i in range(len(case.event.upper_choices))),
+    )
+
+
+def _as_one_epoch(release: Release) -> Release:
+    """Return one shuffled epoch whose order, once known, tells as much as that of all epochs.
+
+    Raises
+    ------
+    UnsupportedError
+        If it has less noise than is covered.
+    """
+    schedule, epochs = release.sampler, release.epochs
+    assert isinstance(schedule, PersistentShuffle)
+    s = release.noise_multiplier / _root_of_epochs(release)
+    # rounded down: less noise tells more
+    while Fraction(s) ** 2 * epochs > Fraction(release.noise_multiplier) ** 2:
+        s = math.nextafter(s, 0.0)
+    if s < MIN_SCALE:
+        raise UnsupportedError(
+            f"for a record in the same step of {epochs} epochs, noise multiplier "
+            f"{release.noise_multiplier:g} amounts to one epoch with {s:.3g}, below {MIN_SCALE:g}; "
+            "take fewer epochs or more noise"
+        )
+    return replace(
+        release,
+        sampler=Shuffle(schedule.m, schedule.drop_last),
+        noise_multiplier=s,
+        steps=release.steps // epochs,
     )
 
 
