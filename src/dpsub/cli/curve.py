@@ -14,7 +14,8 @@ epsilons shown.
 JSON: quantity (delta), epsilon, lower, upper, false_positive, false_negative_lower,
 false_negative_upper, true_positive_lower, true_positive_upper (lists), with --prior also prior,
 right_lower, right_upper (lists), advantage, mu, mu_within (pairs of bounds), kind, guarantee, pair,
-adjacency, sensitivity, conditions. Infinite numbers are the string "Infinity".  --csv writes epsilon, lower and upper, --plot a picture (needs matplotlib).
+adjacency, sensitivity, conditions. Infinite numbers are the string "Infinity".  --csv writes
+epsilon, lower and upper, --plot a picture (needs matplotlib).
 """
 
 from __future__ import annotations
