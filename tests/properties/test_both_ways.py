@@ -67,6 +67,7 @@ OPTIONS: dict[str, list[Choice]] = {
     "sample": plain("monday"),
     "batch_size": plain(10, 20),
     "clip": plain(0.5),
+    "prior": plain(0.1, 0.7),
     "poisson": FLAG,
     "shuffle": FLAG,
     "replacement": FLAG,
@@ -153,11 +154,19 @@ def asked_of(ask: Callable[..., Any], asked: Asked) -> tuple[Any, dict[str, Any]
     question = asked.arguments
     clip = question.pop("clip", None)
     place = () if asked.sampler is None else asked.sampler[1:]
+    prior = question.pop("prior", None)
     found = ask(*place, **question)
     if clip is None:
         return found, {}
     stated = found.account if hasattr(found, "not_proved") else found
-    return found, {"statement": stated.statement(clip).sentence}
+    return found, stated_of(stated, clip, prior)
+
+
+def stated_of(found: Any, clip: float, prior: float | None) -> dict[str, Any]:
+    """Return what is compared of a statement."""
+    statement = found.statement(clip, prior)
+    guesses = {} if prior is None else {"reconstruction": statement.fields.get("reconstruction")}
+    return {"statement": statement.sentence} | guesses
 
 
 def shown(account: Any) -> dict[str, Any]:
@@ -178,10 +187,15 @@ def curve(asked: Asked) -> Any:
     _, sampler, n = asked.sampler  # type: ignore[misc]
     question = asked.arguments
     rates = question.pop("false_positive", [0.001, 0.01, 0.05, 0.1, 0.5])
+    prior = question.pop("prior", None)
     if "epsilon" in question:
         question["epsilon"] = [question["epsilon"]]
     found = dpsub.curve(sampler, n, **question)
-    return {
+    guesses = {}
+    if prior is not None:
+        lower, upper = found.reconstruction([prior])
+        guesses = {"prior": [prior], "right_lower": lower, "right_upper": upper}
+    return guesses | {
         "epsilon": found.epsilon,
         "lower": found.delta.lower,
         "upper": found.delta.upper,
@@ -256,11 +270,11 @@ def loader(asked: Asked) -> Any:
     question = asked.arguments
     of_loop = {*LOOP.split(), "batch_size", "noise_multiplier", "epochs", "steps"}
     loop = {name: question.pop(name) for name in of_loop & {*question}}
-    clip = question.pop("clip", None)
+    clip, prior = question.pop("clip", None), question.pop("prior", None)
     run = dpsub.from_loader(60, **loop)
     found = run.account(**question)
     if clip is not None:
-        return {"statement": found.statement(clip).sentence}
+        return stated_of(found, clip, prior)
     return {"one_sided": run.one_sided, **shown(found)}
 
 
@@ -281,26 +295,32 @@ class Command(NamedTuple):
 COMMANDS = {
     "law": Command(law, "", ""),
     "amplify": Command(amplify, "noise_multiplier epsilon", "mechanism"),
-    "account": Command(account, f"{RELEASES} delta", f"epochs {TUNED} width variant epsilon clip"),
+    "account": Command(
+        account, f"{RELEASES} delta", f"epochs {TUNED} width variant epsilon clip prior"
+    ),
     "check": Command(
         check,
         f"{RELEASES} delta claimed_epsilon",
-        f"epochs {TUNED} width epsilon claimed_delta clip",
+        f"epochs {TUNED} width epsilon claimed_delta clip prior",
     ),
-    "curve": Command(curve, RELEASES, f"epochs {TUNED} width epsilon false_positive"),
+    "curve": Command(curve, RELEASES, f"epochs {TUNED} width epsilon false_positive prior"),
     "select": Command(
-        select, f"{RELEASES} delta runs_mean", f"epochs {TUNED} epsilon distribution shape clip"
+        select,
+        f"{RELEASES} delta runs_mean",
+        f"epochs {TUNED} epsilon distribution shape clip prior",
     ),
     "record": Command(
         record,
         RELEASES,
         f"epochs group adjacency mechanism denominator effort name sample epsilon delta {REPEATED}",
     ),
-    "ledger": Command(ledger, "delta", "epsilon adjacency effort quick width clip", samples=False),
+    "ledger": Command(
+        ledger, "delta", "epsilon adjacency effort quick width clip prior", samples=False
+    ),
     "calibrate": Command(
         calibrate,
         "epsilon delta steps",
-        f"epochs group adjacency mechanism effort quick clip {REPEATED}",
+        f"epochs group adjacency mechanism effort quick clip prior {REPEATED}",
     ),
     "recommend": Command(
         recommend,
@@ -311,7 +331,7 @@ COMMANDS = {
     "loader": Command(
         loader,
         "batch_size noise_multiplier steps delta",
-        f"epochs epsilon adjacency effort quick width clip {LOOP}",
+        f"epochs epsilon adjacency effort quick width clip prior {LOOP}",
         samples=False,
     ),
     "audit": Command(
@@ -408,6 +428,8 @@ def mended(command: str, given: dict[str, Choice]) -> dict[str, Choice]:
     elif given.get("distribution") == Choice("negative_binomial", "negative_binomial"):
         given["shape"] = OPTIONS["shape"][0]
     kind = COMMANDS[command]
+    if "prior" in given and "clip" in kind.free.split():
+        given.setdefault("clip", OPTIONS["clip"][0])
     if "effort" in kind.free.split():
         given.setdefault("effort", Choice(str(EFFORT), EFFORT))
     return given

@@ -43,6 +43,12 @@ QUESTIONS: dict[str, tuple[Any, int | None, Data]] = {
     "cyclic": (dpsub.CyclicPoisson(0.5, 2), 6, EXACT | {"epochs": 2}),
     "shuffle": (dpsub.Shuffle(2), 6, EXACT | {"quick": True}),
     "shuffle, zero_out": (dpsub.Shuffle(2), 6, EXACT | {"adjacency": "zero_out", "quick": True}),
+    "one order": (dpsub.PersistentShuffle(2), 6, EXACT | {"epochs": 3, "quick": True}),
+    "one order, zero_out": (
+        dpsub.PersistentShuffle(2),
+        6,
+        EXACT | {"epochs": 2, "adjacency": "zero_out", "quick": True},
+    ),
     "allocation": (dpsub.RandomAllocation(2), None, EXACT | {"noise_multiplier": 1.0}),
     "allocation of several": (dpsub.RandomAllocation(4, 2), None, EXACT | {"quick": True}),
     "allocation, substitute": (
