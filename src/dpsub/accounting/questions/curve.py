@@ -132,8 +132,8 @@ class Curve(words.ShortText):
 
     def reconstruction(self, prior: ArrayLike) -> Interval:
         """Bound the largest success of attribute inference and reconstruction: how often anyone who
-        sees the releases guesses a secret value of a record, of which the most likely guess is
-        right with probability `prior` without them.
+        sees the releases guesses a secret value of a record, if the best guess without them is
+        right with probability `prior`.
 
         The upper bound is proved for all secrets, guesses and tolerances that have this prior, and
         all attackers who know the other records. The lower one is attained by the attack on the
