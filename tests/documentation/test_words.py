@@ -189,6 +189,28 @@ def test_the_head_that_is_written_by_hand_is_too() -> None:
     assert not (found := faults(prose_of(head))), told(index, found)
 
 
+END = re.compile(
+    r"\b(upper|lower|both|(answer|theorem)'s (own )?)\s+ends?\b(?! of (the|its) (bracket|search|cell))"
+    r"|\b(proved|exact|attained|best|refined|earlier) ends\b|\bends (are|is) within\b",
+    re.IGNORECASE,
+)
+"""A bound that is called an end, which only an interval has."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "proofs" not in page.parts], ids=name_of)
+def test_bounds_are_not_called_ends(page: Path) -> None:
+    """Proofs speak of the ends of intervals; pages for users, and the change log, of bounds."""
+    text = prose_of(page.read_text(encoding="utf-8"))
+    assert [match.group() for match in END.finditer(text)] == []
+
+
+def test_a_bound_that_is_called_an_end_is_found() -> None:
+    for wrong in ("its upper\nends fall", "refined ends move", "until the ends are within 1 %"):
+        assert END.search(wrong)
+    for right in ("the upper end of the bracket", "the run ends", "up to the end of the run"):
+        assert not END.search(right)
+
+
 def test_messages_and_captions_are_in_the_english_of_the_field() -> None:
     found = {
         path: [one for at, text in messages(path) for one in faults(text, at)] for path in CODE
