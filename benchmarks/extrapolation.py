@@ -1,7 +1,7 @@
 """Extrapolate from measured pieces to 10^7 cells on 1000 cores: the cost of each piece, and which
 one gives way first.
 
-python benchmarks/extrapolation.py --write     (some minutes; the tables of docs/scaling.md)
+python benchmarks/extrapolation.py --write     (some minutes; the tables of docs/cluster.md)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import scale
 
 from dpsub.files import replace_file
 
-PAGE = scale.ROOT / "docs/scaling.md"
+PAGE, SECTION = scale.ROOT / "docs/cluster.md", "## How far it scales\n"
 CELLS, SEEDS, CORES = 10**7, 10, 1000
 SECONDS_PER_CELL = 30.0  # all seeds of a cell with its calibration, as in papers/fair/sweep.yaml
 SUBMITTED = 20.0  # jobs a second, by the profile's max-jobs-per-timespan
@@ -168,17 +168,18 @@ def extrapolated_rows(measured: dict[str, Piece], seconds_per_file: float) -> li
 
 
 def renewed(page: str, tables: Sequence[Sequence[str]]) -> str:
-    """Return a page with other tables in the place of its first ones."""
-    parts = re.split(r"((?:^\|.*\n)+)", page, flags=re.MULTILINE)
+    """Return the page with other tables in the place of the first ones of its section on scaling."""
+    before, heading, section = page.partition(SECTION)
+    parts = re.split(r"((?:^\|.*\n)+)", section, flags=re.MULTILINE)
     for at, rows in enumerate(tables):
         parts[2 * at + 1] = "\n".join([*rows, ""])
-    return "".join(parts)
+    return "".join([before, heading, *parts])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--write", action="store_true", help="write the tables into docs/scaling.md"
+        "--write", action="store_true", help="write the tables into docs/cluster.md"
     )
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

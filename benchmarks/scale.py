@@ -1,7 +1,7 @@
 """Measure how sweeps scale: cells per second on one and two cores, the workflow's overhead,
 planning, and memory.
 
-Alone, with more sizes and the figures from which docs/scaling.md extrapolates:
+Alone, with more sizes and the figures from which docs/cluster.md extrapolates:
     python benchmarks/scale.py
 """
 

@@ -76,7 +76,7 @@ CONTENTS = {
         "recycling",
         "importance",
     ],
-    "Run and extend it": ["cluster", "scaling", "data", "adding", "releasing"],
+    "Run and extend it": ["cluster", "data", "adding", "releasing"],
     "Reference": [
         "reference",
         "comparison",

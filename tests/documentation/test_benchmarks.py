@@ -44,7 +44,7 @@ def test_the_page_about_scaling_has_the_tables_of_its_benchmark() -> None:
     def words(page: str) -> list[str]:
         return [re.sub(r"[\d.,e+]+|\|[ |\d.hGiB]*$", "#", line) for line in page.split("\n")]
 
-    page = (BENCHMARKS.parent / "docs/scaling.md").read_text(encoding="utf-8")
+    page = (BENCHMARKS.parent / "docs/cluster.md").read_text(encoding="utf-8")
     first = [[line.partition(" | ")[0] for line in words(text)] for text in (page, run.stdout)]
     assert first[0] == first[1][:-1]
 
