@@ -168,7 +168,7 @@ def extrapolated_rows(measured: dict[str, Piece], seconds_per_file: float) -> li
 
 
 def renewed(page: str, tables: Sequence[Sequence[str]]) -> str:
-    """Return the page with other tables in the place of the first ones of its section on scaling."""
+    """Return the page with these tables in the place of those of its section on scaling."""
     before, heading, section = page.partition(SECTION)
     parts = re.split(r"((?:^\|.*\n)+)", section, flags=re.MULTILINE)
     for at, rows in enumerate(tables):

@@ -190,14 +190,17 @@ def test_the_head_that_is_written_by_hand_is_too() -> None:
 
 
 END = re.compile(
-    r"\b(upper|lower|both|(answer|theorem)'s (own )?)\s+ends?\b(?! of (the|its) (bracket|search|cell))"
+    r"\b(upper|lower|both|(answer|theorem)'s (own )?)\s+ends?\b"
+    r"(?! of (the|its) (bracket|search|cell))"
     r"|\b(proved|exact|attained|best|refined|earlier) ends\b|\bends (are|is) within\b",
     re.IGNORECASE,
 )
 """A bound that is called an end, which only an interval has."""
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if "proofs" not in page.parts], ids=name_of)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "proofs" not in page.parts], ids=name_of
+)
 def test_bounds_are_not_called_ends(page: Path) -> None:
     """Proofs speak of the ends of intervals; pages for users, and the change log, of bounds."""
     text = prose_of(page.read_text(encoding="utf-8"))
