@@ -120,7 +120,9 @@ def _in_known_steps(schedule: MinSeparation, s: float, is_replaced: bool) -> Pai
     if schedule.warm_start and schedule.separation > 1:
         raise UnsupportedError(
             "no bound is proved for min_separation with rate 1 and a warm start, where each record "
-            "is in every separation-th step from a random one on; use a rate below 1"
+            "is in every separation-th step from a random one on; use a rate below 1, or "
+            f"secret_cyclic_poisson with rate 1 and cycle {schedule.separation}, which is the same "
+            "in whole turns"
         )
     apart = s / math.sqrt(schedule.most_occurrences)
     if apart < MIN_SCALE:
