@@ -41,7 +41,7 @@ reproduce-%: environment  ## one paper at full size, by its full.yaml: reproduce
 
 tournament: reproduce-tournament  ## samplers and schedules compared at equal proved privacy (about 40 minutes)
 
-map: reproduce-scheme_map  ## both bounds on the noise of every sampling scheme at five trainings (20 to 40 minutes)
+map: reproduce-scheme_map  ## both bounds on the noise of every sampling scheme at five trainings (about 40 minutes of processor time)
 
 smoke: environment  ## every step at the smallest sizes, into results-smoke/
 	$(call alone,$(BIN)/python -m snakemake --configfile workflow/smoke.yaml)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pandas as pd
@@ -33,20 +32,15 @@ def noises(cells: LookUp) -> list[dict[str, Any]]:
     """Return the rows of Figure 6, ordered by epochs, without those of two epochs."""
     found = []
     for sampler, look in LOOKS.items():
-        of_sampler = {}
-        for name, column in COLUMNS.items():
-            try:
-                of_sampler[name] = values(cells, column, sampler)
-            except MissingRecordsError:
-                # Poisson samples have no formula in the code
-                continue
+        # Poisson samples have no formula in the code
+        names = [name for name in COLUMNS if (sampler, name) != ("poisson", "paper")]
+        of_sampler = {name: values(cells, COLUMNS[name], sampler) for name in names}
         for key in of_sampler["refuted"].index:
             figure, _, epochs = key
             if figure != "Figure 6" or epochs == "2":
                 continue
-            row = {name: float(column.get(key, math.nan)) for name, column in of_sampler.items()}
-            row = {name: value for name, value in row.items() if not math.isnan(value)}
-            found.append({"epochs": int(epochs), "words": look["label"], **row})
+            row = {name: column[key] for name, column in of_sampler.items()}
+            found.append({"epochs": int(epochs), "words": look["label"], "paper": None, **row})
     return sorted(found, key=lambda row: row["epochs"])
 
 
