@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -163,3 +165,14 @@ def test_results_do_not_mix_with_the_project(folder: str) -> None:
         r"new folder",
     ):
         Plan({**WHOLE, "results_dir": folder})
+
+
+def test_a_plan_and_its_jobs_load_no_library_that_few_computations_use() -> None:
+    """Each job starts a Python of its own; these take longer to import than most jobs compute."""
+    program = (
+        "import sys; from dpsub.reproduce import experiments, planned;"
+        "experiments.REGISTRY.names();"
+        "print(*{'scipy.stats', 'sklearn', 'matplotlib', 'sphinx'}.intersection(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (run.returncode, run.stdout.strip()) == (0, ""), run.stderr

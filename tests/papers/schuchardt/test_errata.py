@@ -64,7 +64,7 @@ def test_sc2_corrected_the_theorem_bounds_independent_draws_and_no_multisets() -
 
 
 def test_sc2_figure_13_is_ten_times_smaller_from_slightly_above_2() -> None:
-    weights = bounds.with_replacement(100, 8)
+    weights = bounds.drawn(8, 1 / 100)
     for epsilon, more in ((2.0, False), (2.2, True), (4.0, True), (8.0, True)):
         other = bounds.agnostic(epsilon, "gaussian", 1.0, weights)
         assert (other > 10 * evidence.corrected(epsilon)) is more

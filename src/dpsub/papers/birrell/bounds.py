@@ -12,7 +12,6 @@ from functools import cache
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
-from scipy.stats import binom
 
 POINTS_A_DEVIATION = 8
 """Nodes of the trapezoidal rule; its error falls faster than any power of their distance."""
@@ -137,6 +136,8 @@ def poisson_replaced(alpha: float, sigma: float, q: float, m: int) -> float:
 
 def with_replacement_added(alpha: float, sigma: float, q: float, m: int, size: int) -> float:
     """Return Theorem 3.6 for one step: `size` draws, each the record with probability q / size."""
+    from scipy.stats import binom  # here, as its import takes longer than most jobs compute
+
     copies = np.arange(1, size + 1)
     weights = binom.logpmf(copies, size, q / size)
     # all copies at once: the divergence of shifts by 2 l, without any sampling
@@ -226,6 +227,8 @@ def attack_poisson(alpha: float, sigma: float, q: float) -> float:
 def attack_with_replacement(alpha: float, sigma: float, q: float, size: int) -> float:
     """Return the divergence for a record C among records -C, which Theorem 3.7 bounds from
     below."""
+    from scipy.stats import binom  # here, as its import takes longer than most jobs compute
+
     copies = np.arange(size + 1)
     # log weights: many copies are rare beyond the range of numbers, and decide at large orders
     mixture = np.column_stack([2.0 * copies, binom.logpmf(copies, size, q / size)])

@@ -13,7 +13,6 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln, log_ndtr, logsumexp
-from scipy.stats import binom
 
 POINTS_A_DEVIATION = 4
 """Nodes of the trapezoidal rule; its error falls faster than any power of their distance."""
@@ -32,7 +31,7 @@ def mixture(log_weights: np.ndarray, sign: int = 1) -> np.ndarray:
 
 def poisson(group: int, rate: float, sign: int = 1) -> np.ndarray:
     """Return the mixture of a group's records in a Poisson sample."""
-    return mixture(binom.logpmf(np.arange(group + 1), group, rate), sign)
+    return mixture(drawn(group, rate), sign)
 
 
 def splits(group: int, rate: float) -> list[Pair]:
@@ -122,8 +121,7 @@ def response_delta(epsilon: float, theta: float, included: float) -> float:
 
 def response_agnostic(epsilon: float, theta: float, included: float) -> float:
     """Return Proposition N.1 for randomised response, where delta does not depend on the group."""
-    inner = math.log1p(math.expm1(epsilon) / included)
-    return included * response_delta(inner, theta, 1.0)
+    return included * response_delta(math.log1p(math.expm1(epsilon) / included), theta, 1.0)
 
 
 def renyi(alpha: float, noise: float, first: np.ndarray, second: np.ndarray) -> float:
@@ -163,9 +161,11 @@ def renyi_posthoc(alpha: int, group: int, of_one: Callable[[int], float]) -> flo
     return (alpha - 0.5) / (alpha - 1) * first + renyi_posthoc(2 * alpha - 1, group // 2, of_one)
 
 
-def with_replacement(n: int, batch: int) -> np.ndarray:
-    """Return the log weights of 0 to `batch` copies of a record in draws with replacement."""
-    return np.asarray(binom.logpmf(np.arange(batch + 1), batch, 1 / n))
+def drawn(draws: int, rate: float) -> np.ndarray:
+    """Return the log probabilities of 0 to `draws` hits in independent draws."""
+    from scipy.stats import binom  # here, as its import takes longer than most jobs compute
+
+    return np.asarray(binom.logpmf(np.arange(draws + 1), draws, rate))
 
 
 def printed_components(n: int, batch: int) -> np.ndarray:

@@ -34,7 +34,7 @@ def printed_sum() -> float:
 
 def corrected(epsilon: float) -> float:
     """Return delta by Theorem L.5 with binomial weights, at sigma = 1."""
-    first = bounds.mixture(bounds.with_replacement(N, BATCH))
+    first = bounds.mixture(bounds.drawn(BATCH, 1 / N))
     return bounds.delta(epsilon, "gaussian", 1.0, first, first * np.array([-1, 1]))
 
 

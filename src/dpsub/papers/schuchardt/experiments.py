@@ -248,7 +248,7 @@ class FixedSize(Rows):
     def values(self, settings: Settings, variant: str) -> Iterator[tuple[Any, ...]]:
         n, batch, noise = settings.n, settings.batch, settings.noise_multiplier
         samplers = {
-            "wr": (dpsub.Wr(batch), bounds.with_replacement(n, batch)),
+            "wr": (dpsub.Wr(batch), bounds.drawn(batch, 1 / n)),
             "wor": (dpsub.Wor(batch), np.log([1 - batch / n, batch / n])),
         }
         for name, (sampler, log_weights) in samplers.items():
