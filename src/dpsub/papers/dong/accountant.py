@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import gammaln, rel_entr
-from scipy.stats import norm
 
 BATCH = 2000
 """Draws that are held at a time."""
@@ -131,6 +130,8 @@ def of_two_steps(law: Law, noise: float, epsilon: float, *, forward: bool = True
     P/Q = a + b w with a and b functions of the first output alone; the second output's weight w is
     log-normal, so that its expectation is known.
     """
+    from scipy.stats import norm  # here, as its import takes longer than most jobs compute
+
     z = np.linspace(-REACH, REACH, NODES)
     first = np.exp((2 * noise * z - 1) / (2 * noise**2))
     a, b = law.none + law.first * first, law.second + law.both * first
