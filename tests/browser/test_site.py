@@ -18,14 +18,14 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 import dpsub
 from dpsub.cli import COMMANDS
+from tests.browser.windows import CHROMIUM, DESKTOP, PATIENCE, started
 from tests.documentation.console import ROOT, clone
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 400, "height": 800}
+PHONE = {"width": 400, "height": 800}
 READ_MOST = (
     "index.html",
     "tutorial.html",
@@ -100,15 +100,14 @@ def site(built: Path) -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no Chromium; on Debian: apt-get install chromium")
-    with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with started() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport=DESKTOP, color_scheme="light")
+    context.set_default_timeout(PATIENCE)
     yield context.new_page()
     context.close()
 
@@ -118,6 +117,7 @@ def seen(browser: Browser, built: Path, site: str) -> dict[str, Seen]:
     """Open every page on a phone; the browser may neither complain nor ask for anything
     elsewhere."""
     context = browser.new_context(viewport=PHONE, is_mobile=True)
+    context.set_default_timeout(PATIENCE)
     page, said, asked = context.new_page(), list[str](), list[str]()
     # browsers ask for this icon, which the site does not have
     page.route("**/favicon.ico", lambda route: route.fulfill(status=204))

@@ -18,14 +18,14 @@ NEEDS_CHROMIUM = pytest.mark.skipif(
     CHROMIUM is None, reason="there is no Chromium; on Debian: apt-get install chromium"
 )
 DESKTOP = {"width": 1280, "height": 900}
-_PATIENCE = 60_000  # milliseconds until a page must show what it is to show, on a busy machine
+PATIENCE = 60_000  # milliseconds until a page must show what it is to show, on a busy machine
 
 
 @contextmanager
 def started() -> Iterator[Browser]:
     """Start a browser, and close it in the end."""
     with sync_playwright() as driver:
-        expect.set_options(timeout=_PATIENCE)
+        expect.set_options(timeout=PATIENCE)
         found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield found
         found.close()
@@ -68,7 +68,7 @@ class View:
 
 def window(browser: Browser, made: Made, **options: object) -> View:
     context = browser.new_context(**{"viewport": DESKTOP, "offline": True, **options})  # type: ignore[arg-type]
-    context.set_default_timeout(_PATIENCE)
+    context.set_default_timeout(PATIENCE)
     view = View(context.new_page(), made.folder)
     view.page.on("console", lambda message: view.said.append(message.text))
     view.page.on("pageerror", lambda error: view.said.append(str(error)))
