@@ -90,7 +90,7 @@ def _masses(edges: np.ndarray, mean: float, noise: float, steps: int) -> np.ndar
 def reshuffled(
     epsilon: float, noise: float, steps: int, epochs: int, *, pessimistic: bool = False
 ) -> float:
-    """Return delta of epochs that are shuffled anew each, by the largest step of every epoch."""
+    """Return delta of epochs that are each shuffled again, by the largest step of every epoch."""
     least, law, infinite = losses(noise, steps, pessimistic=pessimistic)
     size = epochs * (law.size - 1) + 1
     padded = fft.next_fast_len(size, real=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LOOKS: dict[str, dict[str, Any]] = {
     "deterministic": {"color": "#444444", "label": "fixed order"},
     "persistent_shuffle": {"color": "#CC6677", "label": "shuffled once"},
-    "shuffle": {"color": "#0072B2", "label": "shuffled anew each epoch"},
+    "shuffle": {"color": "#0072B2", "label": "shuffled again each epoch"},
     "poisson": {"color": "#117733", "label": "Poisson samples"},
 }
 FORMULAS = {name: {**look, "label": "_", "linestyle": ":"} for name, look in LOOKS.items()}
@@ -84,8 +84,8 @@ class NoiseFigure(Artefact):
         "Noise multiplier for ε = 5 and δ = 2.7e-8, one record at 0: by the number of epochs with "
         "batches of 65,536 (Figure 6), and by the size of batches for 1 and 5 epochs (the middle "
         "of Figure 3). Bands run from the noise that an attack refutes to the one that is proved; "
-        "dotted, the formula of the code, for shuffled batches a lower bound. What is proved for "
-        "one order is nearly the noise of a fixed order, and with one epoch both kinds of shuffled "
+        "dotted, the formula of the code, for shuffled batches a lower bound. The noise proved for "
+        "one order is nearly that of a fixed order, and with one epoch both kinds of shuffled "
         "batches are the same."
     )
 

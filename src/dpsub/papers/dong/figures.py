@@ -26,7 +26,7 @@ class ExtremesFigure(Artefact):
     name, kind, experiments = "figure_extremes", "figure", ("dong_extremes",)
     caption = (
         "Left: ε at δ = 1e-5 after 100 steps, where a record is replaced by 0: for a record in 5 "
-        "random steps, and for Poisson samples at rate 0.05. Bands reach from an attack to a "
+        "random steps, and for Poisson samples at rate 0.05. Bands run from an attack to a "
         "proof; most are narrower than the lines. Right: the first over the second, from the least "
         "to the largest ratio that our bounds allow. The saving is large where the noise is small, "
         "and falls towards none as the noise rises."
