@@ -9,7 +9,7 @@ PAPER = Paper(
         authors=("Xingyuan Zhao", "Fang Liu"),
         title="Enhancing trade-offs in privacy, utility, and computational efficiency through "
         "multistage sampling technique (MUST)",
-        venue="arXiv:2312.13389",
+        venue="arXiv:2312.13389v1",
         year=2023,
     ),
     rank=0,
