@@ -73,7 +73,7 @@ def stronger(frames: Frames) -> Finding:
     ratio = (frame["one_lower"] / frame["poisson_upper"])[more]
     note = f"one of two steps: less δ in {less.sum()} of {len(frame)} cases, more in {more.sum()}"
     if more.any():
-        at = frame.loc[ratio.idxmax()]
+        at = frame[more].iloc[int(ratio.argmax())]
         note += (
             f", at noise {at['noise']:g} and ε = {at['epsilon']:g} at least {ratio.max():.3g} times"
         )
