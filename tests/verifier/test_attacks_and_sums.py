@@ -284,7 +284,7 @@ def test_a_law_is_above_or_below_the_log_normal_only_if_it_is():
 
 def test_events_of_the_largest_sum():
     shift, s, batches = Fraction(2), 0.8, 5
-    P, Q = Largest(shift, batches, s), Largest(Fraction(0), batches, s)
+    P, Q = (Largest(each, batches, arb(s)) for each in (shift, Fraction(0)))
     events = Frontier(P, Q, 0.01, 3000, 1e-20)
     for t in (0.5, 1.3, 2.4):
         below = norm.cdf(t / s) ** (batches - 1)

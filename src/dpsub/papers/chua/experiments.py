@@ -200,7 +200,7 @@ class ByEpochs(Noises):
     name = "chua_epochs"
     figure = "Figure 6"
 
-    class Settings(own.Target, kinds.ExperimentSettings):
+    class Settings(own.TargetOfFigures, kinds.ExperimentSettings):
         batch: kinds.SampleSize = 65_536
         epochs: own.Epochs = (1, 2, 5, 20)
 
@@ -214,7 +214,7 @@ class ByBatches(Noises):
     name = "chua_batches"
     figure = "Figure 3"
 
-    class Settings(own.Target, kinds.ExperimentSettings):
+    class Settings(own.TargetOfFigures, kinds.ExperimentSettings):
         batches: own.Batches = (8192, 262_144)
         epochs: own.Epochs = (1, 5)
 

@@ -13,7 +13,7 @@ Epochs = Annotated[kinds.Listed[kinds.Count], Field(description="Numbers of epoc
 Batches = Annotated[kinds.Listed[kinds.SampleSize], Field(description="Sizes of batches.")]
 
 
-class Target(kinds.Group):
+class TargetOfFigures(kinds.Group):
     """The target of Figures 3 and 6. The number of records could not be read: it is 1 / delta."""
 
     n: kinds.FrameSize = 36_800_000

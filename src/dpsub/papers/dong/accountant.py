@@ -51,7 +51,7 @@ def screens(log_w: np.ndarray, chosen: int) -> tuple[np.ndarray, np.ndarray]:
     return chosen * log_w.mean(axis=1), chosen * above
 
 
-class Estimate(NamedTuple):
+class DeltaEstimates(NamedTuple):
     """Estimates of delta with their standard errors, one for each epsilon, and the number of draws
     that the screen left at the smallest one."""
 
@@ -69,7 +69,7 @@ def estimate(
     epsilons: Sequence[float],
     *,
     forward: bool,
-) -> Estimate:
+) -> DeltaEstimates:
     """Return estimates of the divergence of P from Q, or of Q from P."""
     levels = np.asarray(epsilons, float)
     total, squares = np.zeros(levels.size), np.zeros(levels.size)
@@ -85,7 +85,7 @@ def estimate(
         total += part.sum(axis=0)
         squares += (part**2).sum(axis=0)
     mean = total / draws
-    return Estimate(mean, np.sqrt(np.maximum(squares / draws - mean**2, 0.0) / draws), left)
+    return DeltaEstimates(mean, np.sqrt(np.maximum(squares / draws - mean**2, 0.0) / draws), left)
 
 
 def overall_delta(draws: int, base: float) -> float:

@@ -46,7 +46,7 @@ def beside(frame: pd.DataFrame, lower: str, upper: str, by: str) -> pd.DataFrame
 def noises(frames: Frames) -> pd.DataFrame:
     """Return the ratios of noise in the trainings with small noise."""
     frame = pick(frames[NOISE], training=SMALL)
-    return beside(frame, "noise_refuted", "noise_proved", "training")
+    return beside(frame, "noise_lower", "noise_upper", "training")
 
 
 def saves(frames: Frames) -> Finding:

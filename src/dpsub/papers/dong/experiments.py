@@ -50,7 +50,7 @@ class Noise(Grid):
     name = "dong_noise"
     stage = "account"
     columns: ClassVar[dict[str, str]] = columns(
-        "training sampler noise_refuted noise_proved", text={"training", "sampler"}, whole=()
+        "training sampler noise_lower noise_upper", text={"training", "sampler"}, whole=()
     )
     variants = ("stated",)
 
@@ -77,12 +77,12 @@ class Noise(Grid):
                 yield {
                     "training": training,
                     "sampler": name,
-                    "noise_refuted": found.refuted,
-                    "noise_proved": found.noise_multiplier,
+                    "noise_lower": found.refuted,
+                    "noise_upper": found.noise_multiplier,
                 }
 
 
-class Candidates(Grid):
+class CandidateNoises(Grid):
     """One record for each candidate noise of the example and epsilon: the accountant's estimates of
     delta in both directions, our two bounds on the larger one, and, at the example's epsilon, the
     value against which the accountant verifies its estimates."""

@@ -21,7 +21,7 @@ class NoiseTable(Table):
     parts = (
         Part(
             "dong_noise",
-            {name: name for name in ("noise_refuted", "noise_proved")},
+            {name: name for name in ("noise_lower", "noise_upper")},
             variant="stated",
         ),
     )
