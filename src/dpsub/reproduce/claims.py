@@ -469,6 +469,16 @@ class Claim:
                 yield {**base, "value": float(answer)}
 
 
+def about_privacy(claim: str, place: str, ask: Ask, *experiments: str) -> tuple[Claim, ...]:
+    """Return a claim about privacy in two variants, as stated and rigorous, judged by the same
+    records."""
+    shared = {name: (name, "stated") for name in experiments}
+    return (
+        Claim(claim, place, ask, experiments, variants=STATED),
+        Claim(claim, place, ask, variants=RIGOROUS, shared=shared),
+    )
+
+
 def with_truth(*claims: Claim) -> tuple[Claim, ...]:
     """Return statements about privacy, judged by exact losses, each with its rigorous side.
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dpsub.papers.birrell.experiments import CASES
 from dpsub.reproduce import claims
-from dpsub.reproduce.claims import RIGOROUS, STATED, Claim, Finding, Frames, Numbers, Setting, pick
+from dpsub.reproduce.claims import (
+    RIGOROUS,
+    STATED,
+    Claim,
+    Finding,
+    Frames,
+    Numbers,
+    Setting,
+    about_privacy,
+    pick,
+)
 
 RENYI, EPSILON, LEADING = "birrell_renyi", "birrell_epsilon", "birrell_leading"
 
@@ -68,16 +78,6 @@ def wang_not_tight(frames: Frames) -> Finding:
     return claims.truth(ratio > 1, tight, note)
 
 
-def put(claim: str, place: str, ask: claims.Ask, experiment: str) -> tuple[Claim, ...]:
-    """Return a claim about privacy in two variants, as stated and rigorous, judged by the same
-    records."""
-    shared = {experiment: (experiment, "stated")}
-    return (
-        Claim(claim, place, ask, (experiment,), variants=STATED),
-        Claim(claim, place, ask, variants=RIGOROUS, shared=shared),
-    )
-
-
 class BirrellClaims(claims.Claims):
     name = "claims"
     caption = (
@@ -97,7 +97,7 @@ class BirrellClaims(claims.Claims):
             column="ratio",
             variants=STATED,
         ),
-        *put("wang_not_tight", "Abstract", wang_not_tight, EPSILON),
+        *about_privacy("wang_not_tight", "Abstract", wang_not_tight, EPSILON),
         Claim("same_leading", "Abstract", same_leading, (LEADING,), variants=STATED),
         Claim(
             "same_leading",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from dpsub.reproduce import claims
-from dpsub.reproduce.claims import RIGOROUS, STATED, Claim, Finding, Frames, Setting, pick
+from dpsub.reproduce.claims import Finding, Frames, Setting, about_privacy, pick
 
 EPOCH, EPOCHS, BATCHES = "chua_epoch", "chua_epochs", "chua_batches"
 NOISES = (EPOCHS, BATCHES)
@@ -100,15 +100,6 @@ def pessimistic(frames: Frames) -> Finding:
     return claims.truth(upper <= target, lower > target, note)
 
 
-def put(claim: str, place: str, ask: Ask, *experiments: str) -> tuple[Claim, ...]:
-    """Return a claim about privacy in two variants, judged by the same records."""
-    shared = {name: (name, "stated") for name in experiments}
-    return (
-        Claim(claim, place, ask, experiments, variants=STATED),
-        Claim(claim, place, ask, variants=RIGOROUS, shared=shared),
-    )
-
-
 class ChuaClaims(claims.Claims):
     name = "claims"
     caption = (
@@ -117,13 +108,15 @@ class ChuaClaims(claims.Claims):
         "code; the texts of theorems and tables could not be read."
     )
     claims = (
-        *put("gap_one_epoch", "2403.17673, abstract", gap_in_one_epoch, EPOCH),
-        *put("gap_many_epochs", "2411.04205, abstract", gap_in_many_epochs, *NOISES),
-        *put("fixed_exact", "Code, deterministic batches", fixed_order, EPOCH),
-        *put("cube_lower", "Code, shuffled batches", cube, EPOCH),
-        *put("persistent_lower", "Code, one order", many_epochs("persistent_shuffle"), *NOISES),
-        *put("dynamic_lower", "Code, reshuffled", many_epochs("shuffle"), *NOISES),
-        *put("pessimistic", "Code, pessimistic_estimate", pessimistic, *NOISES),
+        *about_privacy("gap_one_epoch", "2403.17673, abstract", gap_in_one_epoch, EPOCH),
+        *about_privacy("gap_many_epochs", "2411.04205, abstract", gap_in_many_epochs, *NOISES),
+        *about_privacy("fixed_exact", "Code, deterministic batches", fixed_order, EPOCH),
+        *about_privacy("cube_lower", "Code, shuffled batches", cube, EPOCH),
+        *about_privacy(
+            "persistent_lower", "Code, one order", many_epochs("persistent_shuffle"), *NOISES
+        ),
+        *about_privacy("dynamic_lower", "Code, reshuffled", many_epochs("shuffle"), *NOISES),
+        *about_privacy("pessimistic", "Code, pessimistic_estimate", pessimistic, *NOISES),
         Setting("example_noise", "sigma", f"{EPOCH}.noises.0"),
         Setting("example_steps", "steps", f"{EPOCH}.steps"),
         Setting("figure3_epsilon", "epsilon", f"{BATCHES}.epsilon"),

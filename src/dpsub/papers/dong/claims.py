@@ -9,13 +9,13 @@ import pandas as pd
 from dpsub.papers.dong.experiments import BALANCED, POISSON
 from dpsub.reproduce import claims, statistics
 from dpsub.reproduce.claims import (
-    RIGOROUS,
     STATED,
     Claim,
     Finding,
     Frames,
     MissingRecordsError,
     Setting,
+    about_privacy,
     pick,
     truth,
 )
@@ -141,22 +141,6 @@ def left(frames: Frames) -> statistics.Estimate:
     return statistics.Estimate(share, math.sqrt(share * (1 - share) / draws), draws)
 
 
-def put(claim: str, place: str, ask: claims.Ask, experiment: str) -> tuple[Claim, ...]:
-    """Return a statement about privacy: as stated it holds; our bounds decide the rigorous
-    variant."""
-    shared = {experiment: (experiment, "stated")}
-
-    def stated(frames: Frames) -> Finding:
-        answer = ask(frames)
-        assert isinstance(answer, Finding)
-        return Finding(1.0, answer.note)
-
-    return (
-        Claim(claim, place, stated, (experiment,), variants=STATED),
-        Claim(claim, place, ask, variants=RIGOROUS, shared=shared),
-    )
-
-
 class DongClaims(claims.Claims):
     name = "claims"
     caption = (
@@ -167,10 +151,10 @@ class DongClaims(claims.Claims):
         "repository's example, at smaller ε."
     )
     claims = (
-        *put("saves", "Abstract", saves, NOISE),
-        *put("most", "Abstract", most, NOISE),
-        *put("stronger", "Abstract", stronger, TWO),
-        *put("extremes", "Abstract", ends_of_noise, EXTREMES),
+        *about_privacy("saves", "Abstract", saves, NOISE),
+        *about_privacy("most", "Abstract", most, NOISE),
+        *about_privacy("stronger", "Abstract", stronger, TWO),
+        *about_privacy("extremes", "Abstract", ends_of_noise, EXTREMES),
         Claim("fixed_count", "Repository, README", fixed_count, (TWO,), variants=STATED),
         Claim("forward", "Repository, first state", forward, (TWO, CANDIDATES), variants=STATED),
         Claim("near_exact", "Abstract", near_exact, (CANDIDATES,), variants=STATED),

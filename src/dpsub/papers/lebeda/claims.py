@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpsub.reproduce import claims
-from dpsub.reproduce.claims import RIGOROUS, STATED, Claim, Finding, Frames, pick
+from dpsub.reproduce.claims import Finding, Frames, about_privacy, pick
 
 SAMPLERS, DIRECTIONS = "lebeda_samplers", "lebeda_directions"
 REMOVED, OPPOSITE = "lebeda_removed", "lebeda_opposite"
@@ -83,15 +83,6 @@ def opposite(sampler: str, *, dominates: bool) -> Ask:
     return ask
 
 
-def put(claim: str, place: str, ask: Ask, experiment: str) -> tuple[Claim, ...]:
-    """Return a claim about privacy in two variants, judged by the same records."""
-    shared = {experiment: (experiment, "stated")}
-    return (
-        Claim(claim, place, ask, (experiment,), variants=STATED),
-        Claim(claim, place, ask, variants=RIGOROUS, shared=shared),
-    )
-
-
 class LebedaClaims(claims.Claims):
     name = "claims"
     caption = (
@@ -99,9 +90,11 @@ class LebedaClaims(claims.Claims):
         "our two bounds. The hyperparameters are ours: those of the paper could not be read."
     )
     claims = (
-        *put("gap", "Abstract", gap, SAMPLERS),
-        *put("worst_of_one_step", "Abstract", worst_of_one_step, DIRECTIONS),
-        *put("removed_suffices", "Reply to reviews", removed_suffices, REMOVED),
-        *put("opposite_wrong", "Reviews", opposite("wor", dominates=False), OPPOSITE),
-        *put("opposite_poisson", "Reviews", opposite("poisson", dominates=True), OPPOSITE),
+        *about_privacy("gap", "Abstract", gap, SAMPLERS),
+        *about_privacy("worst_of_one_step", "Abstract", worst_of_one_step, DIRECTIONS),
+        *about_privacy("removed_suffices", "Reply to reviews", removed_suffices, REMOVED),
+        *about_privacy("opposite_wrong", "Reviews", opposite("wor", dominates=False), OPPOSITE),
+        *about_privacy(
+            "opposite_poisson", "Reviews", opposite("poisson", dominates=True), OPPOSITE
+        ),
     )

@@ -1,10 +1,11 @@
-"""Numbers of the errata that follow from no table of the run."""
+"""Numbers of the errata, which stand without a run."""
 
 from __future__ import annotations
 
 import dpsub
+from dpsub.papers.lebeda.experiments import RemovedRecord
 
-N, BATCH, DELTA = 10_000, 200, 1e-5
+ASKED = RemovedRecord.Settings(variants=("stated",))
 
 
 def removed(noise: float, steps: int) -> float:
@@ -12,10 +13,10 @@ def removed(noise: float, steps: int) -> float:
     replacement, C among -C at every step."""
     # the outputs are those of a Poisson sample of a record that moves sums by 2 C
     account = dpsub.account(
-        dpsub.Poisson(BATCH / N),
+        dpsub.Poisson(ASKED.batch / ASKED.n),
         noise_multiplier=noise / 2,
         steps=steps,
-        delta=DELTA,
+        delta=ASKED.delta,
         effort=None,
         quick=True,
     )
@@ -26,11 +27,11 @@ def attained(noise: float, steps: int) -> float:
     """Return epsilon that an attack attains, which chooses the other records by what it has
     seen."""
     account = dpsub.account(
-        dpsub.Wor(BATCH),
-        N,
+        dpsub.Wor(ASKED.batch),
+        ASKED.n,
         noise_multiplier=noise,
         steps=steps,
-        delta=DELTA,
+        delta=ASKED.delta,
         adjacency="substitute",
         effort=None,
         quick=True,
