@@ -119,7 +119,8 @@ QUESTIONS = {
 def certificate(request):
     schedule, asked = QUESTIONS[request.param]
     answer = dpsub.account(schedule, adjacency="substitute", **asked)
-    found = upper_end_of(answer)
+    # the answer for one step is Theorem 79's, which certificates do not know
+    found = upper_end_of(answer, most=1.15)
     assert only_part(found)["theorem"] == "substitution"
     return found
 
