@@ -219,7 +219,7 @@ def test_laplace_noise(
 def test_the_enumeration_would_find_a_fault() -> None:
     """The planted fault: the two records of a shuffled epoch take their steps independently, as in
     an allocation."""
-    held = Occupancy.allocated(2, 1, 2), Occupancy.shuffled((2, 2), 4, 2)
+    held = Occupancy.allocated(2, 1, 2), Occupancy.shuffled(2, 2, 2, 4, 2)
     law = partial(law_of, partial(shuffled, 2, False), steps=2)
     truth = divergences(*(cells(law(each), 2.0) for each in ((1, 1, -1, -1), (-1, -1, -1, -1))))
     found = []
@@ -243,10 +243,10 @@ def test_the_law_of_steps_that_hold_records(t: int, k: int, group: int) -> None:
 @pytest.mark.parametrize(("n", "m", "dropped"), [(6, 2, False), (7, 3, False), (7, 3, True)])
 def test_the_law_of_steps_in_a_uniform_order(n: int, m: int, dropped: bool) -> None:
     steps = n // m if dropped else -(-n // m)
-    sizes = tuple(min(m, n - m * i) for i in range(steps))
+    last = min(m, n - m * (steps - 1))
     records = (1,) * 3 + (0,) * (n - 3)
     law = law_of(partial(shuffled, m, dropped), records, steps)
-    _same_rows(Occupancy.shuffled(sizes, n, 3), law)
+    _same_rows(Occupancy.shuffled(steps, m, last, n, 3), law)
 
 
 def _same_rows(held: Occupancy, law: Law) -> None:

@@ -72,10 +72,10 @@ class Occupancy:
         return min(group, 1 + int(math.log(_MOST_WAYS) / math.log(k + 1)))
 
     @classmethod
-    def shuffled(cls, sizes: tuple[int, ...], n: int, group: int) -> Occupancy:
-        """Records among n in a uniform order, which is cut into steps of these sizes, all but the
-        last one alike; what they leave of n is dropped."""
-        size, last = sizes[0], sizes[-1]
+    def shuffled(cls, steps: int, size: int, last: int, n: int, group: int) -> Occupancy:
+        """Records among n in a uniform order, which is cut into steps of `size`, but for the last
+        one; what they leave of n is dropped."""
+        dropped_of_all = n - (steps - 1) * size - last
 
         # the number in the last step is kept apart, in front
         def moves(state: Row, placed: int) -> Iterator[tuple[Row, float]]:
@@ -88,11 +88,11 @@ class Occupancy:
             if last > in_last:
                 yield (in_last + 1, *row), (last - in_last) / free
             in_steps = in_last + sum(i * count for i, count in enumerate(row))
-            dropped = n - sum(sizes) - (placed - in_steps)
+            dropped = dropped_of_all - (placed - in_steps)
             if dropped:
                 yield state, dropped / free
 
-        found, rest = _placed((0, len(sizes) - 1), group, moves)
+        found, rest = _placed((0, steps - 1), group, moves)
         rows: dict[Row, float] = defaultdict(float)
         for (in_last, *others), chance in found.items():
             row = others + [0] * (in_last + 1 - len(others))

@@ -56,6 +56,9 @@ PLAN = "the order of the records is drawn uniformly, again in every epoch, and k
 _LEAST_OF_ALL_STEPS = 0.5
 """Noise multiplier below which the largest step of an epoch tells as much of a record as all
 steps."""
+_LEAST_OF_DOUBLES = 0.1
+"""Noise multiplier below which likelihood ratios of all steps, whose records are 2 apart, may be
+too large for doubles."""
 _ALL_STEPS_TELL_MORE = 2.0
 """Noise multiplier from which on the largest step is not tried under `substitute`: the likelihood
 ratio of the same data sets tells more, and its sums are exact enough."""
@@ -170,8 +173,13 @@ def _one_record_more(release: Release, schedule: Shuffle, n: int) -> Case:
     sizes = np.full(steps, schedule.m) / (n + 1)
     # a loader of n + 1 records would have one more step where they make one
     has_one_more = (n + 1) % schedule.m == 0
+    event: Event = DroppedEvent(AllocationEvent(steps, s / 2), in_steps)
+    statistic = "all steps"
+    if s < _LEAST_OF_DOUBLES:
+        largest = StatisticEvent(LargestStep(steps, 2.0, 0.0, s, in_steps))
+        event, statistic = EnclosedEvent(event, (largest,)), "largest step"
     return Case(
-        event=DroppedEvent(AllocationEvent(steps, s / 2), in_steps),
+        event=event,
         theorem=_UNSEEN,
         proved=f"{pair}, against N(0, s^2 I), both directions",
         attained="a record +C among records -C",
@@ -181,7 +189,7 @@ def _one_record_more(release: Release, schedule: Shuffle, n: int) -> Case:
             *conditions_of(release, Relation.ADD_REMOVE, (PLAN,), depends_on_n=True),
             f"the number of steps of an epoch is fixed in advance, {steps}",
         ),
-        choices=(AttackChoice(neighbours, "all steps"),),
+        choices=(AttackChoice(neighbours, statistic),),
         shift=2.0,
         static=None
         if has_one_more
@@ -223,7 +231,7 @@ def _attack_of_group(
     zero-out also among zero records."""
     from dpsub.accounting.schemes.groups.steps import attacks_on_steps
 
-    held, other = Occupancy.shuffled(_sizes(schedule, n), n, group), OTHER[relation]
+    held, other = _held(schedule, n, group), OTHER[relation]
     assert other is not None
     events: list[Event] = []
     choices: list[AttackChoice] = []
@@ -240,13 +248,16 @@ def _attack_of_group(
 def _revealed(schedule: Shuffle, n: int, distance: float, group: int) -> tuple[Profile, Profile]:
     from dpsub.accounting.schemes.groups.steps import revealed_profiles
 
-    return revealed_profiles(Occupancy.shuffled(_sizes(schedule, n), n, group), distance)
+    return revealed_profiles(_held(schedule, n, group), distance)
 
 
-def _sizes(schedule: Shuffle, n: int) -> tuple[int, ...]:
-    # where the last ones are dropped, these add up to less than n
-    starts = range(0, schedule.m * schedule.steps_per_epoch(n), schedule.m)
-    return tuple(min(schedule.m, n - start) for start in starts)
+def _held(schedule: Shuffle, n: int, group: int) -> Occupancy:
+    steps = schedule.steps_per_epoch(n)
+    return Occupancy.shuffled(steps, schedule.m, _last_size(schedule, n), n, group)
+
+
+def _last_size(schedule: Shuffle, n: int) -> int:
+    return min(schedule.m, n - schedule.m * (schedule.steps_per_epoch(n) - 1))
 
 
 def _played(schedule: Shuffle, n: int, relation: Relation, s: float) -> EpochAttack:
@@ -254,4 +265,7 @@ def _played(schedule: Shuffle, n: int, relation: Relation, s: float) -> EpochAtt
     other = OTHER[relation]
     assert other is not None
     neighbours = Neighbours(1.0, other, -1.0)
-    return EpochAttack(neighbours, (n, n), (2.0, 1.0 + other), np.array(_sizes(schedule, n)) / n, s)
+    sizes = np.full(schedule.steps_per_epoch(n), float(schedule.m))
+    # where the last records are dropped, sizes add up to less than n
+    sizes[-1] = _last_size(schedule, n)
+    return EpochAttack(neighbours, (n, n), (2.0, 1.0 + other), sizes / n, s)
