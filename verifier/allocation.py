@@ -1,9 +1,9 @@
-"""Random allocation of a record to one of t steps: laws of the likelihood ratio
-(docs/proofs/allocation.md).
+"""Random allocation of a record to one of t steps, and secret groups in turn: laws of the
+likelihood ratio (docs/proofs/allocation.md).
 
-Let R >= 0 be a mean of independent log-normal variables X_j under Q, ER = 1, so that (6) reads
-H_a(P || Q) = E(R - a)_+ and H_a(Q || P) = a E(1/a - R)_+. A law of masses m at ratios r, with
-`lost` beside them, has
+Let R > 0 be a mean of independent log-normal variables X_j under Q, or of products of variables 1 -
+q + q X_j, ER = 1, so that (6) reads H_a(P || Q) = E(R - a)_+ and H_a(Q || P) = a E(1/a - R)_+. A
+law of masses m at ratios r, with `lost` beside them, has
 
     C(a) = sum m (r - a)_+ + lost,    D(a) = sum m (a - r)_+.
 
@@ -15,6 +15,16 @@ holds for D(a) >= E(a - R)_+, both 0 at a < 0, whatever the masses.
 
 Lemma (below). Likewise with all inequalities reversed, M <= 1, and nothing lost.
 
+Lemma (products). The law of all r r', of masses m m' and with lost + p lost' lost, p = sum m r, is
+one above R R', and, with nothing lost, below it where both are. Proof: for a > 0
+
+    E(R R' - a)_+ = E R' E((R - a/R')_+ | R') <= E R' (sum m (r - a/R')_+ + lost)
+                  = sum m E(r R' - a)_+ + lost,
+
+as ER' = 1; terms of r = 0 vanish, and the others are m r E(R' - a/r)_+ <= m r (C'(a/r)). The same
+holds for E(a - R R')_+ = E R' E((a/R' - R)_+ | R'), where a term of r = 0 is m a, and m a M' in
+the new law: M' >= 1 above, and M' <= 1 below, as D'(a)/a tends to M', and E(a - R')_+/a to 1. ∎
+
 *Above* is shown at the ratios of the new law: between them C and D are linear, and what they have
 to be above is convex; beyond the last one C is constant and D has the slope M.  *Below*: between
 two ratios C is S - a T, S and T its masses under P and Q on the right. The event "beyond the edge"
@@ -23,12 +33,13 @@ interval. Any edge will do.
 
 A law for which this holds up to a factor, I C(a) >= E(R - a)_+ and so on, counts with its masses
 and loss times I. Factors multiply. Below, it may also hold up to an amount, I C(a) - e <= E(R -
-a)_+: then the mean has w e + w' e', as I M <= 1. Tiny amounts far out, where a factor would lower
-the whole law, are counted so.
+a)_+: then the mean has w e + w' e', as I M <= 1, and the product e + I p e'. Tiny amounts far out,
+where a factor would lower the whole law, are counted so.
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 
@@ -37,7 +48,7 @@ from balls import ZERO, NotCovered, Refuted, positive_part
 from cells import normal_below
 from flint import arb, fmpq
 from law import Law, shortfall_above
-from multiplicity import ball
+from multiplicity import ball, probability
 from question import Release
 from theorems import Case, Theorem, held_against
 from work import spend
@@ -77,14 +88,13 @@ class Ratios:
         self.lost = arb(lost)
         plain = [arb(m) for m in masses]
         tilted = [m * r for m, r in zip(plain, ratios, strict=True)]
-        self._right = [
-            list(accumulate(reversed(each), initial=arb(0)))[::-1] for each in (tilted, plain)
-        ]
-        self._left = [list(accumulate(each, initial=arb(0))) for each in (tilted, plain)]
+        right = [list(accumulate(reversed(each), initial=arb(0)))[::-1] for each in (tilted, plain)]
+        left = [list(accumulate(each, initial=arb(0))) for each in (tilted, plain)]
+        self._parted = [Parted(*masses) for masses in zip(*right, *left, strict=True)]
 
     def parted(self, i: int) -> Parted:
         """Masses of the ratios from the i-th one on, and of those before it."""
-        return Parted(*(each[i] for each in (*self._right, *self._left)))
+        return self._parted[i]
 
     def beyond(self, a: float) -> Parted:
         """Masses of the ratios above a, and of those up to a."""
@@ -116,10 +126,11 @@ class Ratios:
 
 @dataclass(frozen=True)
 class LogNormal:
-    """X = exp(z/s^2 - 1/(2 s^2)) of one step, z ~ N(0, s^2) under Q and N(1, s^2) under P;
-    `distance` is 1/s."""
+    """1 - q + q X, X = exp(z/s^2 - 1/(2 s^2)) of one step, z ~ N(0, s^2) under Q; it is the ratio
+    of the mixture with q of N(1, s^2), P, to Q. `distance` is 1/s, `rate` is q."""
 
     distance: arb
+    rate: Fraction = Fraction(1)
 
     lost = arb(0)
     total = arb(1)
@@ -127,42 +138,62 @@ class LogNormal:
     stairs = 1
 
     def beyond(self, a: float) -> Parted:
-        """X > a is a half-line of z."""
-        if a <= 0:
+        """It is above a on a half-line of z: where X is above (a - 1 + q)/q."""
+        ratio = (Fraction(a) - 1 + self.rate) / self.rate
+        if ratio <= 0:
             return Parted(arb(1), arb(1), arb(0), arb(0))
-        place = arb(a).log() / self.distance
+        place = ball(ratio).log() / self.distance
         half = self.distance / 2
-        right_p, right_q = normal_below(half - place), normal_below(-half - place)
-        return Parted(right_p, right_q, normal_below(place - half), normal_below(place + half))
+        right_q, left_q = normal_below(-half - place), normal_below(place + half)
+        return Parted(
+            self._under_p(normal_below(half - place), right_q),
+            right_q,
+            self._under_p(normal_below(place - half), left_q),
+            left_q,
+        )
+
+    def _under_p(self, drawn: arb, missed: arb) -> arb:
+        """A mass under P, of those of N(1, s^2) and of N(0, s^2)."""
+        return ball(self.rate) * drawn + ball(1 - self.rate) * missed
 
 
-class Mean:
-    """Law of w r + w' r' of two independent laws, w and w' their shares of the terms; pairs are not
-    listed, but summed by runs.
+class Pairs:
+    """Law of a mean, or of a product, of two independent laws; pairs are not listed, but summed by
+    runs.
+
+    A subclass gives `_ones` and `_others`, which rise with the ratios of both laws and are
+    integers, so that pairs are compared without rounding.
     """
 
-    def __init__(self, one: Ratios, other: Ratios, terms: int, others: int):
+    lost: arb
+    _ones: list[int]
+    _others: list[int]
+
+    def __init__(self, one: Ratios, other: Ratios):
         self.one, self.other = one, other
-        self.terms = terms + others
-        self.share = arb(fmpq(terms, self.terms))
-        self.other_share = arb(fmpq(others, self.terms))
         self.total = one.total * other.total
-        self.lost = self.share * one.lost * other.total + self.other_share * other.lost * one.total
-        self._ones = [terms * units(r) for r in one.ratios]
-        self._others = [others * units(r) for r in other.ratios]
-        self.stairs = min(len(self._ones), len(self._others))
+        self.stairs = min(len(one.ratios), len(other.ratios))
+
+    def _border(self, a: float) -> int:
+        """The integer that is a of a pair."""
+        raise NotImplementedError
+
+    def _room(self, border: int, place: int) -> int:
+        """The largest integer of one law that makes a pair up to the border with `place` of the
+        other one."""
+        raise NotImplementedError
+
+    def _under_p(self, p: arb, q: arb, met_p: arb, met_q: arb) -> arb:
+        """Mass under P of all pairs of two sets of ratios, from their masses under P and Q."""
+        raise NotImplementedError
 
     @property
     def everything(self) -> Parted:
         """Masses at a place that no pair is beyond."""
         p, q = self.one.everything.left_p, self.one.everything.left_q
         met = self.other.everything
-        return Parted(
-            arb(0),
-            arb(0),
-            self.share * p * met.left_q + self.other_share * q * met.left_p,
-            q * met.left_q,
-        )
+        left_p = self._under_p(p, q, met.left_p, met.left_q)
+        return Parted(arb(0), arb(0), left_p, q * met.left_q)
 
     @cached_property
     def _before(self) -> list[tuple[arb, arb]]:
@@ -175,13 +206,13 @@ class Mean:
         """Masses of the pairs above a, and of those up to a. The sum goes down the first law, along
         the stairs that part the pairs, by runs of ratios that meet the same others.
         """
-        border = self.terms * units(a)
+        border = self._border(a)
         right_p = right_q = left_p = left_q = arb(0)
         stop = len(self._ones)
         while stop > 0:
-            j = bisect_right(self._others, border - self._ones[stop - 1])
+            j = bisect_right(self._others, self._room(border, self._ones[stop - 1]))
             start = (
-                bisect_right(self._ones, border - self._others[j], 0, stop)
+                bisect_right(self._ones, self._room(border, self._others[j]), 0, stop)
                 if j < len(self._others)
                 else 0
             )
@@ -190,8 +221,8 @@ class Mean:
             met = self.other.parted(j)
             right_q += run_q * met.right_q
             left_q += run_q * met.left_q
-            right_p += self.share * run_p * met.right_q + self.other_share * run_q * met.right_p
-            left_p += self.share * run_p * met.left_q + self.other_share * run_q * met.left_p
+            right_p += self._under_p(run_p, run_q, met.right_p, met.right_q)
+            left_p += self._under_p(run_p, run_q, met.left_p, met.left_q)
             stop = start
         return Parted(right_p, right_q, left_p, left_q)
 
@@ -199,10 +230,70 @@ class Mean:
         return self._before[stop][side] - self._before[start][side]
 
 
+class Mean(Pairs):
+    """Law of w r + w' r' of two independent laws, w and w' their shares of the terms."""
+
+    def __init__(self, one: Ratios, other: Ratios, terms: int, others: int):
+        super().__init__(one, other)
+        self.terms = terms + others
+        self.share = arb(fmpq(terms, self.terms))
+        self.other_share = arb(fmpq(others, self.terms))
+        self.lost = self.share * one.lost * other.total + self.other_share * other.lost * one.total
+        self._ones = [terms * units(r) for r in one.ratios]
+        self._others = [others * units(r) for r in other.ratios]
+
+    def _border(self, a: float) -> int:
+        return self.terms * units(a)
+
+    def _room(self, border: int, place: int) -> int:
+        return border - place
+
+    def _under_p(self, p: arb, q: arb, met_p: arb, met_q: arb) -> arb:
+        return self.share * p * met_q + self.other_share * q * met_p
+
+    def short(self, one: "Bounded", other: "Bounded") -> arb:
+        """The amount up to which a lower bound by the two laws holds."""
+        return self.share * one.short + self.other_share * other.short
+
+
+class Product(Pairs):
+    """Law of r r' of two independent laws."""
+
+    def __init__(self, one: Ratios, other: Ratios):
+        super().__init__(one, other)
+        self.lost = one.lost + one.everything.left_p * other.lost
+        self._ones, fine = on_one_grid(one.ratios)
+        self._others, also = on_one_grid(other.ratios)
+        self._fine = fine + also
+
+    def _border(self, a: float) -> int:
+        # rounded down: products are integers
+        numerator, denominator = a.as_integer_ratio()
+        return (numerator << self._fine) // denominator
+
+    def _room(self, border: int, place: int) -> int:
+        # a product with 0 is up to any border, which is not negative
+        return border // place if place else max(self._ones[-1], self._others[-1])
+
+    def _under_p(self, p: arb, q: arb, met_p: arb, met_q: arb) -> arb:
+        return p * met_p
+
+    def short(self, one: "Bounded", other: "Bounded") -> arb:
+        """The amount up to which a lower bound by the two laws holds."""
+        return one.short + one.factor * self.one.everything.left_p * other.short
+
+
 def units(x: float) -> int:
     """Return x as a whole number of units, exactly, so that pairs are compared without rounding."""
     numerator, denominator = x.as_integer_ratio()
     return numerator << (UNITS - denominator.bit_length() + 1)
+
+
+def on_one_grid(values: list[float]) -> tuple[list[int], int]:
+    """Return numbers as multiples of 2^-n, exactly, and n."""
+    parts = [x.as_integer_ratio() for x in values]
+    fine = max(denominator.bit_length() for _, denominator in parts) - 1
+    return [n << (fine - denominator.bit_length() + 1) for n, denominator in parts], fine
 
 
 def largest(values: list[arb]) -> arb:
@@ -318,13 +409,14 @@ def least(values) -> arb:
 
 @dataclass(frozen=True)
 class Bounded:
-    """A law of the ratio of all terms that, times a factor and less `short` (of a lower bound),
-    bounds one side of the truth."""
+    """A law of the mean of so many products, each of as many `turns`, that, times a factor and less
+    `short` (of a lower bound), bounds one side of the truth."""
 
     law: Ratios
     factor: arb
     terms: int
     short: arb
+    turns: int
 
     def forward(self, a: arb) -> arb:
         """The bound of H_a(P || Q) = E(R - a)_+."""
@@ -336,21 +428,40 @@ class Bounded:
 
 
 def read_sums(
-    rows: list[dict], distance: arb, upper: bool, side: str, where: str, negligible: arb
+    rows: list[dict],
+    single: LogNormal,
+    upper: bool,
+    side: str,
+    where: str,
+    negligible: arb,
+    turns: int = 1,
 ) -> Bounded:
-    """Bound every law by the two that it is made from, the first one by the log-normal law; `side`
-    is C or D."""
+    """Bound every law by the two that it is made from, the first one by that of a `single` step;
+    `side` is C or D. The last one is of means of products over so many turns.
+
+    A false law would have to stand for other ratios than those of the question: so a product is one
+    of single ratios or their products, and a mean one of products of the same number.
+    """
     shown: list[Bounded] = []
     for place, row in enumerate(rows):
         there = f"{where}, law {place} of the sums"
         law = Ratios(row["ratios"], row["masses"], row["lost"])
-        if row["of"] is None:
-            terms, factor, short, made = 1, arb(1), ZERO, LogNormal(distance)
-        else:
+        terms, each, factor, short, made = 1, 1, arb(1), ZERO, single
+        if row["of"] is not None:
             one, other = (_earlier(shown, i, there) for i in row["of"])
-            terms, factor = one.terms + other.terms, one.factor * other.factor
-            made = Mean(one.law, other.law, one.terms, other.terms)
-            short = made.share * one.short + made.other_share * other.short
+            factor = one.factor * other.factor
+            if "product" in row:
+                made, each = Product(one.law, other.law), one.turns + other.turns
+                if (one.terms, other.terms) != (1, 1):
+                    raise Refuted(f"{there}: it is the product of means")
+            else:
+                made = Mean(one.law, other.law, one.terms, other.terms)
+                terms, each = one.terms + other.terms, one.turns
+                if one.turns != other.turns:
+                    raise Refuted(f"{there}: it is the mean of products of several lengths")
+            short = made.short(one, other)
+        elif "product" in row:
+            raise Refuted(f"{there}: it is a product of nothing")
         if terms != row["terms"]:
             raise Refuted(f"{there}: it is the mean of {terms} terms, not of {row['terms']}")
         own = arb(1)
@@ -367,7 +478,9 @@ def read_sums(
         # 0 and infinity bound nothing
         if not (own > 0 and own.is_finite()):
             raise Refuted(f"{there}: no multiple of it bounds what it is made from")
-        shown.append(Bounded(law, factor * own, terms, short))
+        shown.append(Bounded(law, factor * own, terms, short, each))
+    if shown[-1].turns != turns:
+        raise Refuted(f"{where}, sums: of products of {shown[-1].turns} turns, not of {turns}")
     return shown[-1]
 
 
@@ -424,18 +537,31 @@ def block_shortfall(case: Case) -> arb:
     """Shortfall of a part's law below the bound that the sums of its block give."""
     case.need(case.adjacency != "substitute", "add_remove or zero_out")
     case.need(not case.release.in_all_steps, "steps without the record")
-    sums, distance = needed(case, "sums"), 1 / case.release.s
-    return sums_shortfall(case.law, sums, distance, case.direction, case.negligible)
+    return sums_shortfall(
+        case.law, needed(case, "sums"), single_step(case.release), case.direction, case.negligible
+    )
+
+
+def single_step(release: Release) -> LogNormal:
+    """The likelihood ratio of a step that may hold the record."""
+    if release.name == "secret_cyclic_poisson":
+        return LogNormal(1 / release.s, probability(release.sampler["rate"], "rate"))
+    return LogNormal(1 / release.s)
 
 
 def sums_shortfall(
-    law: Law, sums: list[dict], distance: arb, direction: str, negligible: arb
+    law: Law,
+    sums: list[dict],
+    single: LogNormal,
+    direction: str,
+    negligible: arb,
+    turns: int = 1,
 ) -> arb:
-    """Shortfall of a law below H of one of as many steps as the sums have terms, in this direction
-    and at all orders a > 0; the record moves its step by `distance`, over the noise scale.
-    """
+    """Shortfall of a law below H of a mean of as many products as the sums have terms, each of so
+    many `turns`, in this direction and at all orders a > 0."""
     is_forward = direction == "forward"
-    shown = read_sums(sums, distance, True, "C" if is_forward else "D", direction, negligible)
+    side = "C" if is_forward else "D"
+    shown = read_sums(sums, single, True, side, direction, negligible, turns)
 
     def bound(loss: arb, order: arb, enough: arb) -> arb:
         return shown.forward(order) if is_forward else shown.backward(order)
@@ -483,15 +609,41 @@ def theorem_27(case: Case) -> arb:
     return in_all_steps(case, 1) if case.release.in_all_steps else block_shortfall(case)
 
 
+def theorem_85(case: Case) -> arb:
+    """Shortfall for all epochs of secret groups together."""
+    release = case.release
+    groups, turns = in_turns(release)
+    case.need(case.adjacency != "substitute", "add_remove or zero_out")
+    sums = needed(case, "sums")
+    check_terms(sums[-1]["terms"], groups)
+    single = single_step(release)
+    return sums_shortfall(case.law, sums, single, case.direction, case.negligible, turns)
+
+
+def in_turns(release: Release) -> tuple[int, int]:
+    """Numbers of secret groups and of the turns of each of them."""
+    if release.name != "secret_cyclic_poisson" or release.laplace:
+        raise Refuted("the theorem is about secret groups and Gaussian noise")
+    return release.sampler["cycle"], release.epochs
+
+
+def check_terms(terms: int, steps: int) -> None:
+    if terms != steps:
+        raise Refuted(f"sums of {terms} terms, where an epoch has {steps} steps")
+
+
 def all_steps(case: Case) -> arb:
     """Excess of a law over the likelihood ratio of an epoch in which one of t steps is shifted and,
-    on D', none (4.3 and 4.6; Theorem 26 (iii)).
+    on D', none, or of all epochs of secret groups (4.3 and 4.6; Theorem 26 (iii)).
     """
     record, other, filler = neighbours(case)
-    release = case.release
+    release, turns = case.release, 1
     if release.name == "random_allocation":
         terms, k = allocated(release)
         same = filler == 0 and k == 1
+    elif release.name == "secret_cyclic_poisson":
+        terms, turns = in_turns(release)
+        same = filler == 0
     elif release.name == "shuffle" and not release.laplace and case.adjacency != "add_remove":
         terms, same = release.steps_per_epoch(release.n), True
     else:
@@ -501,15 +653,16 @@ def all_steps(case: Case) -> arb:
             "data: the likelihood ratio is the mean of theorem 26 only where the record "
             "does nothing in D'"
         )
-    distance = ball(abs(record - filler)) / release.s
+    single = replace(single_step(release), distance=ball(abs(record - filler)) / release.s)
     side = "C" if case.direction == "forward" else "D"
-    shown = read_sums(case.part["sums"], distance, False, side, case.direction, case.negligible)
-    if shown.terms != terms:
-        raise Refuted(f"sums of {shown.terms} terms, where an epoch has {terms} steps")
+    sums = case.part["sums"]
+    shown = read_sums(sums, single, False, side, case.direction, case.negligible, turns)
+    check_terms(shown.terms, terms)
     return shortfall_below_sums(case.law, shown, case.direction)
 
 
 THEOREMS = {
     "25": Theorem("allocation", theorem_25),
     "27": Theorem("allocation", theorem_27),
+    "85": Theorem("allocation", theorem_85),
 }

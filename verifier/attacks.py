@@ -5,12 +5,13 @@ from fractions import Fraction
 
 from balls import ONE, ZERO, NotCovered, Refuted
 from flint import arb
-from multiplicity import ball, binomial, chain_counts, cut_sample, probability
+from multiplicity import Counts, ball, binomial, chain_counts, cut_sample, probability
 from question import Release
 from theorems import Case
 from work import fits
 
 Weights = dict[Fraction, arb]  # how probable which noiseless value is
+MOST_TURNS = 10**5  # whose sum is looked at
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def noiseless(case: Case) -> tuple[Sums, Sums]:
         return cut_sums(case, record, other, filler, gone)
     group = release.group
     sizes = group if isinstance(group, tuple) else (group, group)
-    holds_known = release.in_all_steps or release.in_one_step
+    holds_known = release.in_known_steps or release.in_one_step
     if release.name in ("deterministic", "cyclic_poisson") or holds_known:
         rate = (
             probability(release.sampler["rate"], "rate")
@@ -76,7 +77,30 @@ def noiseless(case: Case) -> tuple[Sums, Sums]:
     # in a step that holds all records the others are known, whatever they add
     if not fixed and filler != 0 and not release.in_one_step:
         raise NotCovered("fillers in a sample of random size")
-    taken = filler if fixed else 0  # the contribution whose place an occurrence takes
+    taken = filler if fixed else Fraction(0)  # the contribution whose place an occurrence takes
+    return sums_of(case, laws, taken)
+
+
+def all_noiseless(case: Case) -> tuple[Sums, Sums, int]:
+    """Laws of the sum of the outputs of secret groups in direction u, on D and on D' without its
+    noise, and of how many steps it is."""
+    release = case.release
+    if release.name != "secret_cyclic_poisson":
+        raise NotCovered(f"statistic 'sum of all steps' of {release.name}")
+    if case.part["data"]["filler"] != 0:
+        raise NotCovered("fillers in a sample of random size")
+    # of very many turns of its group, the first ones
+    turns = min(release.epochs, MOST_TURNS)
+    rate = probability(release.sampler["rate"], "rate")
+    drawn = binomial(turns, rate, case.negligible)
+    return *sums_of(case, [drawn, drawn], Fraction(0)), turns * release.sampler["cycle"]
+
+
+def sums_of(case: Case, laws: list[Counts], taken: Fraction) -> tuple[Sums, Sums]:
+    """Laws of the sum on D and on D' from those of how often the record is in it, where each time
+    it takes the place of `taken`."""
+    record, other, _ = neighbours(case)
+    gone = case.part["data"]["other"] is None
     P: Weights = {}
     Q: Weights = {}
     for hits, chance in enumerate(laws[0].probabilities):
@@ -102,10 +126,10 @@ def holds_all(case: Case) -> None:
 
 def spread(release: Release) -> arb:
     """Distance, in lengths of one record, by which what is known to be in the steps of an epoch
-    moves them (F1): a record that is in all t steps, or as many of g as there is room for in each
+    moves them (F1): a record in steps that are known, or as many of g as there is room for in each
     step of m."""
-    if release.in_all_steps:
-        return arb(release.sampler["t"]).sqrt()
+    if release.in_known_steps:
+        return arb(release.in_known_steps).sqrt()
     if release.name != "deterministic" or release.group == 1:
         return ONE
     most = release.sampler["m"] or release.group

@@ -1,11 +1,12 @@
 """Lower bounds: half-lines as events of two mixtures of shifted noise, and whether they attain a
 discretised law."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import erfc, exp, inf, log, nextafter, pi, sqrt
 
-from attacks import Sums, noiseless, spread
+from attacks import Sums, all_noiseless, noiseless, spread
 from balls import HALF, ONE, ZERO, normal_density, normal_tail
 from cells import Frontier, Mixture
 from flint import arb
@@ -160,12 +161,21 @@ class Curve:
 
 
 def statistic_sum(case: Case) -> arb:
-    """Excess of a part's law over events of the sum of one step: half-lines or, where the loss does
-    not rise, unions of cells."""
-    laws = noiseless(case)
+    """Excess of a part's law over events of the sum of one step."""
+    return excess_of_sum(case, noiseless(case), case.release.s / spread(case.release))
+
+
+def sum_of_all_steps(case: Case) -> arb:
+    """Excess of a part's law over events of the sum of all outputs, of which each has its noise."""
+    *laws, steps = all_noiseless(case)
+    return excess_of_sum(case, laws, case.release.s * arb(steps).sqrt())
+
+
+def excess_of_sum(case: Case, laws: Sequence[Sums], s: arb) -> arb:
+    """Excess of a part's law over events of a sum with this noise: half-lines or, where the loss
+    does not rise, unions of cells."""
     first, second = laws if case.direction == "forward" else reversed(laws)
     release, law = case.release, case.law
-    s = release.s / spread(release)
     curve = Curve(first, second, s, Noise(release.laplace), case.negligible)
     if curve.rises:
         spend(40 * len(law.masses) * len(curve.centres), "half-lines")

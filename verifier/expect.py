@@ -10,7 +10,10 @@ from reading import content_of, parsed, shown
 
 RELATIVE = 1e-8  # claims have nine digits, rounded outwards
 
-ADD_REMOVE_BY_DEFAULT = ("poisson", "cyclic_poisson", "truncated_poisson", "random_allocation")
+ADD_REMOVE_BY_DEFAULT = (
+    *("poisson", "cyclic_poisson", "truncated_poisson", "random_allocation"),
+    *("secret_cyclic_poisson", "min_separation"),
+)
 SIZES = {
     "poisson": ("rate",),
     "wor": ("m",),
@@ -27,8 +30,13 @@ SIZES = {
     "shuffle": ("m",),
     "persistent_shuffle": ("m",),
     "random_allocation": ("t", "k"),
+    "secret_cyclic_poisson": ("rate", "cycle"),
+    "min_separation": ("rate", "separation", "t", "warm_start"),
 }
-DROPPING = ("deterministic", "shuffle", "persistent_shuffle")
+FLAGS = {
+    **dict.fromkeys(("deterministic", "shuffle", "persistent_shuffle"), "--drop-last"),
+    "min_separation": "--warm-start",
+}
 ALIASES = {"batch_size": "m", "sample_rate": "rate", "sigma": "noise_multiplier", "stages": "chain"}
 ALONE = ("quick", "tight", "json", "explain", "statement")  # options without a value
 # about the answer's form
@@ -130,11 +138,14 @@ def question_of(words: str) -> dict:
             f"what is expected must begin with a sampler or be an answer's JSON, got {shown(words)}"
         )
     name = tokens[0]
-    drops = name in DROPPING and "--drop-last" in tokens[1:]
-    rest = [token for token in tokens[1:] if not (drops and token == "--drop-last")]
+    flag = FLAGS.get(name, "")
+    is_set = flag in tokens[1:]
+    rest = [token for token in tokens[1:] if token != flag]
     options = _options(rest, {*SIZES[name], "m"})
     n = _whole(options, "n")
-    sampler = {"name": name} | _sizes(name, options, n) | ({"drop_last": True} if drops else {})
+    sampler = {"name": name} | _sizes(name, options, n)
+    if is_set:
+        sampler[flag.removeprefix("--").replace("-", "_")] = True
     given = [key for key in ("epsilon", "delta") if key in options]
     if len(given) != 1:
         raise Unreadable("what is expected needs one of --epsilon and --delta")
@@ -179,17 +190,26 @@ def _sizes(name: str, options: dict[str, str], n: int | None) -> dict[str, Any]:
     """Sizes by the names that the sampler has for them; a rate may be given by an expected size."""
     sizes: dict[str, Any] = {}
     m = _whole(options, "m")
+    of_batch = m is not None and n is not None
     for size in SIZES[name]:
-        if size == "chain":
+        if size == "warm_start":
+            # a size of batches is the mean one of a long run
+            sizes[size] = of_batch and "rate" not in options
+        elif size == "rate" and name == "min_separation" and size not in options and of_batch:
+            available = n - m * ((_whole(options, "separation") or 1) - 1)
+            if available <= 0:
+                raise Unreadable("what is expected has batches larger than n / separation")
+            sizes[size] = m / available
+        elif size == "chain":
             sizes[size] = [_stage(part) for part in options.get("chain", "").split(",")]
         elif size in ("rate", "largest_weight") and size in options:
             sizes[size] = _real(options, "rate")
         elif size == "rate" and m is not None and n is not None:
-            cycle = _whole(options, "cycle") if name == "cyclic_poisson" else 1
+            cycle = _whole(options, "cycle") if "cycle" in SIZES[name] else 1
             sizes[size] = m * (cycle or 1) / n
         elif size == "k":
             sizes[size] = _whole(options, "k") or 1
-        elif size == "t" and "t" not in options and m and n:
+        elif size == "t" and "t" not in options and m and n and name == "random_allocation":
             sizes[size] = -(-n // m)
         elif size in options or (name, size) == ("deterministic", "m"):
             sizes[size] = _whole(options, size)

@@ -16,7 +16,10 @@ from balls import NotCovered, Refuted
 from flint import arb
 from multiplicity import Stage, probability, stages_of
 
-SCHEDULES = ("deterministic", "cyclic_poisson", "shuffle", "random_allocation")
+SCHEDULES = (
+    *("deterministic", "cyclic_poisson", "shuffle", "random_allocation", "min_separation"),
+    "secret_cyclic_poisson",
+)
 IN_ONE_ORDER = "persistent_shuffle"  # read as one epoch of "shuffle"
 LEAST_NOISE, MOST_NOISE = 0.05, 1e9
 MOST_COMPOSED = 10**9  # steps, or epochs of a schedule
@@ -62,15 +65,30 @@ class Release:
 
     @property
     def rounds(self) -> int:
-        """Number of independent events: the release's steps, or the epochs of a schedule."""
+        """Number of independent events: the release's steps, or the epochs of a schedule; one,
+        where all epochs keep what was drawn for them."""
         if self.name not in SCHEDULES:
             return self.steps
+        return 1 if self.name == "secret_cyclic_poisson" else self.epochs
+
+    @property
+    def epochs(self) -> int:
+        """Number of epochs of a schedule."""
         return self.steps // self.steps_per_epoch(self.n)
 
+    def times(self, theorem: str) -> int:
+        """How often laws by this theorem are composed, above: once for each event, or for each of
+        the steps that are bounded one by one."""
+        if self.name == "secret_cyclic_poisson" and theorem == "17":
+            return self.epochs
+        if self.name == "min_separation" and not self.in_known_steps:
+            return self.steps
+        return self.rounds
+
     def steps_per_epoch(self, n: int | None) -> int:
-        if self.name == "random_allocation":
+        if self.name in ("random_allocation", "min_separation"):
             return self.sampler["t"]
-        if self.name == "cyclic_poisson":
+        if self.name in ("cyclic_poisson", "secret_cyclic_poisson"):
             return self.sampler["cycle"]
         if self.sampler["m"] is None:
             return 1
@@ -86,6 +104,15 @@ class Release:
     def in_all_steps(self) -> bool:
         """An allocation that leaves no choice."""
         return self.name == "random_allocation" and self.sampler["k"] == self.sampler["t"]
+
+    @property
+    def in_known_steps(self) -> int:
+        """How many steps of an epoch hold the record, where no choice is left; else 0."""
+        if self.in_all_steps:
+            return self.sampler["t"]
+        if self.name == "min_separation" and self.sampler["rate"] == 1:
+            return -(-self.sampler["t"] // self.sampler["separation"])
+        return 0
 
     @property
     def in_one_step(self) -> bool:
@@ -138,7 +165,7 @@ def check_sizes(release: Release) -> None:
     """Check that sizes and rates fit each other and n."""
     sampler, n = release.sampler, release.n
     sizes = {"n": n} | {
-        name: sampler.get(name) for name in ("m", "b", "max_batch", "cycle", "t", "k")
+        name: sampler.get(name) for name in ("m", "b", "max_batch", "cycle", "t", "k", "separation")
     }
     sizes |= {f"stage {i}": each.get("size") for i, each in enumerate(sampler.get("chain", []), 1)}
     for name, size in sizes.items():
@@ -170,6 +197,8 @@ def check_sizes(release: Release) -> None:
         need(sampler["cycle"] <= n, f"cycle must be at most n = {n}, got {sampler['cycle']}")
     if release.name == "random_allocation":
         need(sampler["k"] <= sampler["t"], "no record goes to more steps than there are")
+    if release.in_known_steps and sampler.get("warm_start") and sampler["separation"] > 1:
+        cover(False, "records that are drawn whenever they are available, after a warm start")
 
 
 def check_steps(release: Release) -> None:
@@ -177,7 +206,8 @@ def check_steps(release: Release) -> None:
     if release.name in SCHEDULES:
         epoch = release.steps_per_epoch(release.n)
         need(release.steps % epoch == 0, f"{release.steps} steps are no whole number of epochs")
-    need(release.rounds <= MOST_COMPOSED, f"at most {MOST_COMPOSED} rounds, got {release.rounds}")
+    rounds = release.epochs if release.name in SCHEDULES else release.steps
+    need(rounds <= MOST_COMPOSED, f"at most {MOST_COMPOSED} rounds, got {rounds}")
 
 
 def check_group(release: Release, adjacency: str) -> None:
@@ -231,6 +261,10 @@ def theorems_about(release: Release, adjacency: str) -> tuple[str, ...]:
         return ()
     if release.name == "truncated_poisson":
         return "18", "71"
+    if release.name == "min_separation":
+        return ("87",)
+    if release.name == "secret_cyclic_poisson":
+        return "substitution" if adjacency == "substitute" else "85", "17"
     if release.name == "shuffle":
         if adjacency == "add_remove":
             return ()

@@ -203,6 +203,12 @@ def only_true(value: Any, where: str) -> bool:
     return True
 
 
+def truth(value: Any, where: str) -> bool:
+    if type(value) is not bool:
+        raise Unreadable(f"{where} must be true or false, got {shown(value)}")
+    return value
+
+
 def optional(shape: Shape) -> Shape:
     """Shape of a value that may be null."""
     return lambda value, where: None if value is None else shape(value, where)
@@ -286,6 +292,10 @@ SAMPLERS = {
     "shuffle": record(NAME | {"m": NUMBER}, {"drop_last": only_true}),
     "persistent_shuffle": record(NAME | {"m": NUMBER}, {"drop_last": only_true}),
     "random_allocation": record(NAME | {"t": NUMBER, "k": NUMBER}),
+    "secret_cyclic_poisson": record(NAME | {"rate": REAL, "cycle": NUMBER}),
+    "min_separation": record(
+        NAME | {"rate": REAL, "separation": NUMBER, "t": NUMBER, "warm_start": truth}
+    ),
 }
 
 
@@ -371,7 +381,8 @@ def sum_of_ratios(value: Any, where: str) -> dict:
             "masses": reals(0.0),
             "lost": real(0.0),
             "edges": reals(0.0, fewest=0),
-        }
+        },
+        {"product": only_true},
     )(value, where)
     if len(found["ratios"]) != len(found["masses"]):
         raise Unreadable(f"{where} needs one ratio for each mass")
@@ -438,12 +449,13 @@ MORE: dict[str, Shape] = {
     "25": record(OF_UPPER, {"sums": SUMS}),
     "27": record(OF_UPPER, {"sums": SUMS}),
     "72": record(OF_UPPER, {"sums": SUMS, "block": PLACE}),
+    "85": record(OF_UPPER | {"sums": SUMS}),
     "substitution": record(OF_UPPER, {"revealed": BOTH_REVEALED}),
     "61": record(OF_UPPER | {"orders": ORDERS, "references": REFERENCES}, {"weights": WEIGHTS}),
 }
 PLAIN_THEOREMS = [
     *("1", "2", "4", "6", "9", "10", "16", "17", "18", "19"),
-    *("35", "36", "37", "38", "47", "71", "73"),
+    *("35", "36", "37", "38", "47", "71", "73", "87"),
 ]
 UPPER_PART = told_by("theorem", dict.fromkeys(PLAIN_THEOREMS, PLAIN) | MORE, "theorem")
 
@@ -457,6 +469,7 @@ LOWER_PART = told_by(
     "statistic",
     {
         "sum": record(OF_LOWER),
+        "sum of all steps": record(OF_LOWER),
         "largest step": record(OF_LOWER),
         "all steps": record(OF_LOWER | {"sums": SUMS}),
         "step functions": record(OF_LOWER | {"edges": EDGES}),

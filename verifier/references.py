@@ -4,10 +4,19 @@
 
 ("Substitution" in docs/proofs/allocation.md, and Theorem 49). Both terms are those of an allocation
 to k of t steps, which Theorem 27 cuts into k revealed blocks with one step of the record each; for
-k = 1 there is one block of all steps.
+k = 1 there is one block of all steps. For secret groups they are those of Theorem 85.
 """
 
-from allocation import allocated, are_blocks, in_all_steps, needed, sums_shortfall
+from allocation import (
+    LogNormal,
+    allocated,
+    are_blocks,
+    in_all_steps,
+    in_turns,
+    needed,
+    single_step,
+    sums_shortfall,
+)
 from balls import ZERO
 from flint import arb
 from law import Law, charge, composed, read_law
@@ -65,10 +74,17 @@ def in_single_steps(
     the record moves its steps by, over the noise scale.
     """
     are_blocks(t, k, 1, rows)
+    return by_sums(rows, LogNormal(distance), direction, negligible)
+
+
+def by_sums(
+    rows: list[dict], single: LogNormal, direction: str, negligible: arb, turns: int = 1
+) -> ComposedProfile:
+    """Profile of laws that sums prove, each composed as often as its row says."""
     laws, shortfalls = [], []
     for row in rows:
         law = read_law(row["law"], f"revealed, {direction}")
-        missing = sums_shortfall(law, row["sums"], distance, direction, negligible)
+        missing = sums_shortfall(law, row["sums"], single, direction, negligible, turns)
         laws.append((law, row["times"]))
         shortfalls.append((missing, law.total(), row["times"]))
     return ComposedProfile(laws, charge(shortfalls), negligible)
@@ -96,18 +112,25 @@ def by_reference(there: ComposedProfile, back: ComposedProfile, order: Order) ->
 
 
 def substitution(case: Case) -> arb:
-    """Shortfall under substitution: by way of no record; and G(a, 2 sqrt(k)/s) by (F1)."""
-    t, k = allocated(case.release)
+    """Shortfall under substitution: by way of no record; and G(a, 2 sqrt(k)/s) by (F1), k the
+    number of steps that may hold the record once its choice is known."""
+    release = case.release
     case.need(case.adjacency == "substitute", "substitute")
-    if case.release.in_all_steps:
+    if release.in_all_steps:
         return in_all_steps(case, 2)
-    revealed = needed(case, "revealed")
-    removed, added = (
-        in_single_steps(revealed[direction], t, k, 1 / case.release.s, direction, case.negligible)
-        for direction in ("forward", "backward")
-    )
-    points = [(order.a, by_reference(removed, added, order)) for order in orders_from_one(case)]
-    return held_against_chords(case, 2 * arb(k).sqrt() / case.release.s, points)
+    if release.name == "secret_cyclic_poisson":
+        t, most = in_turns(release)
+        k, turns = 1, most
+    else:
+        t, most = allocated(release)
+        k, turns = most, 1
+    revealed, single = needed(case, "revealed"), single_step(release)
+    profiles = []
+    for direction in ("forward", "backward"):
+        are_blocks(t, k, 1, revealed[direction])
+        profiles.append(by_sums(revealed[direction], single, direction, case.negligible, turns))
+    points = [(order.a, by_reference(*profiles, order)) for order in orders_from_one(case)]
+    return held_against_chords(case, 2 * arb(most).sqrt() / release.s, points)
 
 
 THEOREMS = {"substitution": Theorem("allocation", substitution)}

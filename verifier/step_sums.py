@@ -4,10 +4,18 @@ with its output.
 The number is how many of the certificate's edges the output, over s, exceeds. Any edges will do:
 the sum is a function of the outputs, so what events of it attain is attained (F2). Steps are
 independent given which of them hold the record, and the sum is the same for all orders of its
-terms, so its law does not depend on which these are.
+terms, so its law depends on how many these are, and not on which. Of separated steps (4.2) the law
+of their number is a recursion: of the last n steps, the record being available before them,
+
+    u_n(k) = (1 - p) u_(n-1)(k) + p u_(n-b)(k - 1).
+
+Each draw takes a coin of its step, so that there are no more of them than Binomial(t, p), which
+bounds what is left out.
 """
 
+from collections import deque
 from dataclasses import dataclass
+from fractions import Fraction
 
 from allocation import allocated
 from attacks import neighbours
@@ -15,7 +23,8 @@ from balls import ONE, ZERO, NotCovered, normal_tail
 from cells import Events, by_loss
 from flint import arb, arb_poly
 from law import Law, shortfall_below
-from multiplicity import ball
+from multiplicity import Counts, ball, binomial, probability
+from question import Release
 from theorems import Case
 from work import fits, spend
 
@@ -91,14 +100,68 @@ def law_of_sum(terms: list[tuple[list[arb], int]], cut: arb) -> Values:
     return result
 
 
-def epoch(case: Case, filler: object) -> tuple[int, int]:
+def sum_over_steps(
+    at_rest: list[arb], with_record: list[arb], steps: int, own: Counts, cut: arb
+) -> Values:
+    """The law of the sum over the steps of an epoch, of whose number that hold the record `own` is
+    the law: sum of p_k D^k B^(steps - k), by Horner's rule from the largest k on."""
+    *others, largest = own.probabilities
+    missed, drawn = (kept(0, list(each), ZERO, cut) for each in (at_rest, with_record))
+    total, power = Values(0, arb_poly([largest]), own.rest), Values(0, arb_poly([ONE]), ZERO)
+    for chance in reversed(others):
+        power = sum_of(power, missed, cut)
+        total = mixed(sum_of(total, drawn, cut), power, chance)
+    return sum_of(total, law_of_sum([(at_rest, steps - len(others))], cut), cut)
+
+
+def mixed(one: Values, other: Values, share: arb) -> Values:
+    """The first law, and a share of the second one."""
+    start = min(one.start, other.start)
+    ends = (each.start + each.masses.length() for each in (one, other))
+    fits(max(ends) - start, MOST_VALUES, "values of a sum over the steps")
+    left, right = (each.masses.left_shift(each.start - start) for each in (one, other))
+    return Values(start, left + share * right, (one.lost + share * other.lost).upper())
+
+
+def separated(release: Release, negligible: arb) -> Counts:
+    """Law of the number of steps of an epoch that hold the record, which waits after each of
+    them."""
+    p, b, t = (release.sampler[name] for name in ("rate", "separation", "t"))
+    rate = probability(p, "rate")
+    coins = binomial(t, rate, negligible)
+    most = min(len(coins.probabilities) - 1, -(-t // b))
+    rest = coins.rest if most < -(-t // b) else ZERO
+    spend(t * (most + 8), "numbers of steps with the record")
+    missed, hit = ball(1 - rate), arb_poly([ZERO, ball(rate)])
+    # of the last n steps: the newest first, as far back as the recursion goes
+    recent = deque([arb_poly([ONE])] * min(b, t + 1), maxlen=min(b, t + 1))
+    for _ in range(t):
+        recent.appendleft((missed * recent[0] + hit * recent[-1]).truncate(most + 1))
+    whole, weights = arb_poly([ZERO]), waiting(rate, b, release.sampler["warm_start"])
+    for wait, share in enumerate(weights):
+        # a record that waits for all steps is in none of them
+        whole += ball(share) * (recent[wait] if wait < len(recent) else arb_poly([ONE]))
+    return Counts(whole.coeffs(), rest)
+
+
+def waiting(rate: Fraction, separation: int, warm_start: bool) -> list[Fraction]:
+    """Probabilities that a record waits 0, 1, ... steps at the start of an epoch."""
+    if not warm_start:
+        return [Fraction(1)]
+    available = 1 / (1 + (separation - 1) * rate)
+    return [available] + [rate * available] * (separation - 1)
+
+
+def epoch(case: Case, filler: object) -> tuple[int, int | None]:
     """Number of steps of an epoch, and of those that hold the record, where all else is a
-    translation of the outputs that is known."""
+    translation of the outputs that is known; None where the latter is random."""
     release = case.release
-    if release.name == "random_allocation":
+    if release.name in ("random_allocation", "min_separation"):
         if filler != 0:
             raise NotCovered("fillers in steps whose number of records is random")
-        return allocated(release)
+        if release.name == "random_allocation":
+            return allocated(release)
+        return release.sampler["t"], None
     if release.name != "shuffle" or release.laplace or case.adjacency == "add_remove":
         raise NotCovered(f"statistic 'step functions' of {release.name}")
     return release.steps_per_epoch(release.n), 1
@@ -107,6 +170,7 @@ def epoch(case: Case, filler: object) -> tuple[int, int]:
 def step_functions(case: Case) -> arb:
     """Excess of a part's law over events of the sum over the steps of an epoch."""
     record, other, filler = neighbours(case)
+    release = case.release
     steps, own = epoch(case, filler)
     edges = [arb(x) for x in case.part["edges"]]
     means = [ball(value - filler) / case.release.s for value in (record, other)]
@@ -117,10 +181,16 @@ def step_functions(case: Case) -> arb:
     # under the second one: there it has to be small next to events of the largest losses.
     cut = case.negligible / (8 * steps)
     cuts = cut, cut * (-largest_loss(case.law, case.negligible)).exp()
-    first, second = (
-        law_of_sum([(at_rest, steps - own), (step_masses(edges, mean), own)], each)
-        for mean, each in zip(means, cuts, strict=True)
-    )
+
+    def law(mean: arb, cut: arb) -> Values:
+        if mean.is_zero():
+            return law_of_sum([(at_rest, steps)], cut)
+        moved = step_masses(edges, mean)
+        if own is None:
+            return sum_over_steps(at_rest, moved, steps, separated(release, cut), cut)
+        return law_of_sum([(at_rest, steps - own), (moved, own)], cut)
+
+    first, second = map(law, means, cuts)
     charged = dict(enumerate(second.masses.coeffs(), start=second.start))
     seen = enumerate(first.masses.coeffs(), start=first.start)
     cells = [(mass, charged.get(value, ZERO)) for value, mass in seen]

@@ -462,15 +462,31 @@ def theorem_71(case: Case) -> arb:
 
 def theorem_17(case: Case) -> arb:
     release = case.release
-    case.need(
-        release.name in ("deterministic", "cyclic_poisson"), "a deterministic or cyclic schedule"
-    )
+    # of secret groups the record's is revealed
+    names = "deterministic", "cyclic_poisson", "secret_cyclic_poisson"
+    case.need(release.name in names, "a deterministic or cyclic schedule")
     rate = (
-        probability(release.sampler["rate"], "rate")
-        if release.name == "cyclic_poisson"
-        else Fraction(1)
+        Fraction(1)
+        if release.name == "deterministic"
+        else probability(release.sampler["rate"], "rate")
     )
     return held_against(case, *poisson_bounds(rate, case.adjacency, release.s, release.laplace))
+
+
+def theorem_87(case: Case) -> arb:
+    """Shortfall for separated steps: by Poisson sampling in every step (ii, iii), or of one epoch
+    of a record whose steps are known, which is one Gaussian step."""
+    release = case.release
+    case.need(
+        release.name == "min_separation" and not release.laplace,
+        "separated steps and Gaussian noise",
+    )
+    if release.in_known_steps:
+        distance = (2 if case.adjacency == "substitute" else 1) / release.s
+        distance *= arb(release.in_known_steps).sqrt()
+        return held_against(case, lambda order, enough: gaussian(order, distance))
+    rate = probability(release.sampler["rate"], "rate")
+    return held_against(case, *poisson_bounds(rate, case.adjacency, release.s, is_laplace=False))
 
 
 def theorem_19(case: Case) -> arb:
@@ -507,4 +523,5 @@ THEOREMS: dict[str, Theorem] = {
     "18": Theorem("cut_samples", theorem_18),
     "71": Theorem("cut_samples", theorem_71),
     "19": Theorem("shuffling", theorem_19),
+    "87": Theorem("schedules", theorem_87),
 }

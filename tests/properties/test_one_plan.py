@@ -269,15 +269,6 @@ def test_what_is_not_covered_is_refused(
         dpsub.account(plan, n, **{"noise_multiplier": 1.0, "epochs": 9, "delta": 1e-5, **question})
 
 
-def test_a_certificate_of_secret_groups_is_refused_with_a_way_out() -> None:
-    question = {"noise_multiplier": 3.0, "epochs": 4, "delta": 1e-5}
-    found = dpsub.account(dpsub.SecretCyclicPoisson(0.1, 5), 20, **question)
-    with pytest.raises(dpsub.UnsupportedError, match=r"Theorem 85 .* ask for CyclicPoisson\("):
-        found.certificate()
-    public = dpsub.account(dpsub.CyclicPoisson(0.1, 5), 20, **question)
-    assert public.certificate()["claim"]["upper"] >= found.upper
-
-
 def test_with_little_noise_over_many_turns_the_group_is_revealed() -> None:
     found = dpsub.account(
         dpsub.SecretCyclicPoisson(0.5, 3), noise_multiplier=0.1, epochs=50, delta=1e-5

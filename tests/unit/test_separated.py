@@ -257,7 +257,6 @@ def test_a_batch_size_is_that_of_every_step() -> None:
         (lambda: asked(MinSeparation(1.0, 2, 5, warm_start=True)), "rate 1 and a warm start"),
         (lambda: asked(MinSeparation(0.1, 2, 5), mechanism="laplace"), "whose steps are not"),
         (lambda: asked(MinSeparation(0.1, 2, 5), denominator="realised"), "realised"),
-        (lambda: asked(MinSeparation(0.1, 2, 5)).certificate(), "whose Theorem 87 it does not"),
     ],
 )
 def test_refusals(ask: Any, words: str) -> None:

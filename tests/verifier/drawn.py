@@ -39,6 +39,10 @@ def question(seed: int) -> Question:
     # without a draw, so that other questions stay the same
     if isinstance(sampler, dpsub.Shuffle | dpsub.Deterministic) and seed % 2:
         sampler = replace(sampler, drop_last=True)
+    if seed % 3 == 0 and type(sampler) is dpsub.CyclicPoisson:
+        sampler = dpsub.SecretCyclicPoisson(sampler.rate, sampler.cycle)
+    if seed % 3 == 0 and isinstance(sampler, dpsub.RandomAllocation):
+        sampler = dpsub.MinSeparation(0.3, sampler.k, sampler.t, warm_start=bool(seed % 2))
     is_schedule = isinstance(sampler, Schedule)
     asked: dict[str, Any] = {
         "noise_multiplier": _rounded(math.exp(generator.uniform(math.log(0.8), math.log(8)))),

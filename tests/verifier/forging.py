@@ -56,6 +56,23 @@ QUESTIONS: dict[str, tuple[Any, int | None, Data]] = {
         None,
         EXACT | {"adjacency": "substitute", "quick": True},
     ),
+    "secret groups": (dpsub.SecretCyclicPoisson(0.5, 2), None, EXACT | {"epochs": 2}),
+    "secret groups, substitute": (
+        dpsub.SecretCyclicPoisson(0.5, 2),
+        None,
+        EXACT | {"adjacency": "substitute", "quick": True},
+    ),
+    "separated": (dpsub.MinSeparation(0.4, 2, 3), None, EXACT),
+    "separated, substitute": (
+        dpsub.MinSeparation(0.4, 2, 3, warm_start=True),
+        None,
+        EXACT | {"epochs": 2, "adjacency": "substitute", "quick": True},
+    ),
+    "separated, known steps": (
+        dpsub.MinSeparation(1.0, 2, 3),
+        None,
+        EXACT | {"adjacency": "zero_out"},
+    ),
 }
 """Questions; each takes the verifier some hundredths of a second."""
 
@@ -124,7 +141,7 @@ def put(data: Any, place: Place, value: Any) -> None:
 WORDS = (
     *("forward", "backward", "sum", "largest step", "all steps", "step functions"),
     *("1", "2", "4", "9", "16", "17", "19", "25", "27", "47", "61", "72", "substitution", "15"),
-    *("-1 or 1", "3.2", "gaussian"),
+    *("85", "87", "sum of all steps", "-1 or 1", "3.2", "gaussian"),
 )
 
 

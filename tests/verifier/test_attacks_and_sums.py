@@ -109,6 +109,7 @@ def test_pairs_are_summed_as_if_they_were_listed():
         assert float(parted.left_p) == pytest.approx((weights * ratios)[~right].sum())
 
 
+ONE_STEP = LogNormal(arb(1))
 EDGES = np.exp(np.linspace(-4, 4, 60))
 ORDERS = [0.2, 0.7, 1.0, 1.3, 2.5, 6.0]
 
@@ -148,7 +149,7 @@ def test_what_a_law_of_ratios_lacks_is_added(law, lost):
     ratios, masses = spread()[:2] if law == "above" else grouped()
     row = {"terms": 1, "of": None, "ratios": ratios.tolist(), "lost": lost, "edges": []}
     row["masses"] = [masses[0] + 1e-9, *masses[1:].tolist()]
-    shown = read_sums([row], arb(1), True, "C", "", arb(0))
+    shown = read_sums([row], ONE_STEP, True, "C", "", arb(0))
     for a in [*ORDERS, *ratios[5:-5].tolist()]:
         assert above_and_under(a)[0] - 1e-15 <= float(shown.forward(arb(a))) < 1.1
 
@@ -171,14 +172,14 @@ def test_what_a_law_of_ratios_lacks_is_multiplied(share):
     ratios, masses, _ = spread()
     row = {"terms": 1, "of": None, "ratios": ratios.tolist(), "lost": 0.0, "edges": []}
     row["masses"] = (masses * share).tolist()
-    shown = read_sums([row], arb(1), True, "D", "", arb(0))
+    shown = read_sums([row], ONE_STEP, True, "D", "", arb(0))
     for a in ORDERS:
         # backward is H at the order 1/a, over the order
         found = float(shown.backward(1 / arb(a))) * a
         assert above_and_under(a)[1] * (1 - 1e-12) <= found < 2 * above_and_under(a)[1] + 0.01
-    of_two = read_sums([row, row | pairs(ratios, masses * share)], arb(1), True, "D", "", arb(0))
+    of_two = read_sums([row, row | pairs(ratios, masses * share)], ONE_STEP, True, "D", "", arb(0))
     row["masses"] = masses.tolist()
-    whole = read_sums([row, row | pairs(ratios, masses)], arb(1), True, "D", "", arb(0))
+    whole = read_sums([row, row | pairs(ratios, masses)], ONE_STEP, True, "D", "", arb(0))
     for a in ORDERS:
         assert float(of_two.backward(arb(a))) >= float(whole.backward(arb(a))) * (1 - 1e-12)
 
@@ -189,7 +190,7 @@ def test_what_a_lower_end_has_too_much_of_is_taken_off():
     ratios[30] *= 1.01
     row = {"terms": 1, "of": None, "ratios": ratios.tolist(), "masses": masses.tolist()}
     row |= {"lost": 0.0, "edges": EDGES.tolist()}
-    shown = read_sums([row], arb(1), False, "C", "", arb(0.01))
+    shown = read_sums([row], ONE_STEP, False, "C", "", arb(0.01))
     assert shown.short > 1e-6 and shown.factor == 1
     # at the ends of cells what is too much is not hidden by the grouping
     for a in EDGES[27:30]:
@@ -197,7 +198,7 @@ def test_what_a_lower_end_has_too_much_of_is_taken_off():
         assert float(shown.forward(arb(a))) <= above_and_under(a)[0] + 1e-15
     both = row | pairs(ratios, masses)
     both["edges"] = ((np.array(both["ratios"][1:]) + both["ratios"][:-1]) / 2).tolist()
-    assert read_sums([row, both], arb(1), False, "C", "", arb(0.01)).short >= shown.short
+    assert read_sums([row, both], ONE_STEP, False, "C", "", arb(0.01)).short >= shown.short
 
 
 @pytest.mark.parametrize("side", ["C", "D"])
@@ -205,7 +206,7 @@ def test_what_a_lower_end_says_is_lost_counts_for_nothing(side):
     ratios, masses = grouped()
     row = {"terms": 1, "of": None, "ratios": ratios.tolist(), "masses": masses.tolist()}
     row |= {"lost": 0.3, "edges": EDGES.tolist()}
-    shown = read_sums([row], arb(1), False, side, "", arb(0))
+    shown = read_sums([row], ONE_STEP, False, side, "", arb(0))
     for a in ORDERS:
         right, left = above_and_under(a)
         forward, backward = float(shown.forward(arb(a))), float(shown.backward(1 / arb(a))) * a
@@ -244,7 +245,7 @@ def test_fewer_and_larger_ratios_are_no_law():
     row = {"terms": 1, "of": None, "ratios": [0.5, 2.0], "masses": [0.25, 0.4], "lost": 0.2}
     row["edges"] = [1.0]
     with pytest.raises(Refuted, match="add up to less than 1"):
-        read_sums([row], arb(1), True, "C", "here", arb(0))
+        read_sums([row], ONE_STEP, True, "C", "here", arb(0))
 
 
 def test_terms_are_counted_and_not_believed():
@@ -253,7 +254,7 @@ def test_terms_are_counted_and_not_believed():
     for upper in (True, False):
         with pytest.raises(Refuted, match="mean of 2 terms, not of 3"):
             read_sums(
-                [each | {"edges": [1.0]} for each in rows], arb(1), upper, "C", "here", arb(0)
+                [each | {"edges": [1.0]} for each in rows], ONE_STEP, upper, "C", "here", arb(0)
             )
 
 

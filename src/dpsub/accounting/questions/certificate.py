@@ -26,7 +26,8 @@ from dpsub.accounting.release import Release, as_plain
 from dpsub.accounting.schemes import case_of
 from dpsub.accounting.schemes.allocation.one_step import (
     AllocationEvent,
-    MeanLaw,
+    JoinedLaw,
+    RatioEvent,
     ReplacedEvent,
     SelectionEvent,
     SumEvent,
@@ -34,16 +35,15 @@ from dpsub.accounting.schemes.allocation.one_step import (
 )
 from dpsub.accounting.schemes.allocation.opposite_event import OppositeEvent
 from dpsub.accounting.schemes.allocation.several_steps import Block, GivenSumEvent, LargerBlocks
+from dpsub.accounting.schemes.allocation.turns import OppositeTurns
 from dpsub.accounting.schemes.case import Case, Theorem
+from dpsub.accounting.schemes.separation.events import SeparatedSum
 from dpsub.accounting.schemes.shuffling.differences import FOR_MOMENTS
 from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStep, HiddenStepEvent
 from dpsub.accounting.schemes.shuffling.weights import Weights
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
-from dpsub.sampling.chains import Poisson
-from dpsub.sampling.schedules import CyclicPoisson, Deterministic, Shuffle, TruncatedPoisson
-from dpsub.sampling.secret_cyclic_poisson import SecretCyclicPoisson
-from dpsub.sampling.separated import MinSeparation
+from dpsub.sampling.schedules import Deterministic, Shuffle, TruncatedPoisson
 
 if TYPE_CHECKING:
     from dpsub.accounting.questions.account import Account
@@ -61,6 +61,7 @@ _FIRST_ENDS_ALONE = (
     "need none; raise effort"
 )
 _EPS = float(np.finfo(float).eps)
+_COARSER = 1.5  # grids whose steps are so many times too large are left
 _DIGITS = 9  # of claimed bounds: what is rounded away is far more than two programs can differ by
 
 
@@ -71,7 +72,6 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
     for release in proof.releases:
         as_plain(release)
     stated = _stated(proof)
-    _check_known(stated)
     _check_groups(proof)
     _check_dropped(stated, proof.relation)
     given = {"delta": target.delta} if target.epsilon is None else {"epsilon": target.epsilon}
@@ -120,22 +120,6 @@ def _with_samples_known(release: Release, case: Case, relation: Relation) -> Rel
         steps=release.times,
         one_sided=True,
     )
-
-
-def _check_known(stated: Sequence[Release]) -> None:
-    """Refuse schedules whose theorems the verifier does not know."""
-    for release in stated:
-        sampler = release.sampler
-        if isinstance(sampler, MinSeparation):
-            number, other = 87, f"{Poisson(sampler.rate)} with as many steps"
-        elif isinstance(sampler, SecretCyclicPoisson):
-            number, other = 85, f"{CyclicPoisson(sampler.rate, sampler.cycle)}"
-        else:
-            continue
-        raise UnsupportedError(
-            f"a certificate needs a theorem that the verifier knows, got {sampler.name}, whose "
-            f"Theorem {number} it does not; ask for {other}, which tells at least as much"
-        )
 
 
 def _check_groups(proof: Proof) -> None:
@@ -260,6 +244,10 @@ def _as_certified(proof: Proof, place: int, target: Target) -> _Certified:
         return _Certified(answered, theorems, grids)
     # the verifier asks for a law of each kind, which the mixtures of an answer lie above
     known = Composition([(each.event, times) for each, (_, times) in pairs], one_by_one=True)
+    if known.spread < answered.spread / _COARSER:
+        # of small losses that are composed often: grids for the large ones of the answer are none
+        known.bounds([target])
+        return _Certified(known, theorems, _evaluated(known.evaluations, "upper", target))
     return _Certified(known, theorems, [_looked_at(known, grid, target) for grid in grids])
 
 
@@ -310,14 +298,15 @@ def _lower(
     if any(_is_revealed(case) for case in proof.cases):
         return None, None
     kept = [played.answer for played in proof.policies if _same(played.target, target)]
+    whole = proof.composition
+    # where both ends are about one number, the first attack is looked at together with the proof
     choices = [
-        (place, composition)
-        for place, composition in enumerate(proof.composition.attack_choices)
-        if all(case.choice(place).neighbours for case in proof.cases)
-        and not _is_unknown(composition)
+        (place, attack, (whole if whole.is_exact and place == 0 else attack).evaluations)
+        for place, attack in enumerate(whole.attack_choices)
+        if all(case.choice(place).neighbours for case in proof.cases) and not _is_unknown(attack)
     ]
-    for _, composition in choices:
-        kept += [grid.answer for grid in _evaluated(composition.evaluations, "lower", target)]
+    for _, _, evaluations in choices:
+        kept += [grid.answer for grid in _evaluated(evaluations, "lower", target)]
     # a closed-form bound may be larger than what any law shows
     claim = _rounded(min(account.lower, max(kept, default=0.0)), ROUND_FLOOR)
     if not claim > 0:
@@ -325,8 +314,8 @@ def _lower(
     for played in proof.policies:
         if _same(played.target, target) and played.answer >= claim:
             return _policy(proof, played), claim
-    for place, composition in choices:
-        grids = _evaluated(composition.evaluations, "lower", target)
+    for place, composition, evaluations in choices:
+        grids = _evaluated(evaluations, "lower", target)
         if composition.is_blended and grids:
             # attacks are certified kind by kind, too: what these attain is claimed
             composition = Composition(composition.entries, one_by_one=True)
@@ -342,7 +331,8 @@ def _lower(
 
 def _is_unknown(attack: Composition) -> bool:
     """Whether the verifier does not know what an attack looks at."""
-    return any(isinstance(event, OppositeEvent) for event, _ in attack.entries)
+    unknown = OppositeEvent | OppositeTurns
+    return any(isinstance(event, unknown) for event, _ in attack.entries)
 
 
 def _evaluated(evaluations: Iterable[Evaluation], side: str, target: Target) -> list[Evaluation]:
@@ -462,33 +452,34 @@ def _references(event: HiddenStepEvent) -> list[dict[str, Any]]:
 
 
 def _of_block(
-    block: AllocationEvent | Block, grid: Evaluation, shared: dict[Block, dict[str, Any]]
+    block: RatioEvent | Block, grid: Evaluation, shared: dict[Block, dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the proof of a block's law: its own sums, or the place in `shared` of the sums for
     both directions."""
-    if isinstance(block, AllocationEvent):
+    if not isinstance(block, Block):
         return {"sums": _sums(block, grid.step, grid.tail, upper=True, swapped=grid.swapped)}
     if block not in shared:
         shared[block] = _several(block)
     return {"block": list(shared).index(block)}
 
 
-def _blocks(event: Event) -> Sequence[AllocationEvent | Block]:
-    """Return the allocations, to one step or to several, that make up an event."""
+def _blocks(event: Event) -> Sequence[RatioEvent | Block]:
+    """Return the allocations, to one step or to several, or all epochs of secret groups, that make
+    up an event."""
     if isinstance(event, LargerBlocks):
         return [
             AllocationEvent(size, event.deviation) if own == 1 else event.block(size, own)
             for size, own, _ in event.parts
         ]
-    return _in_single_steps(event) if isinstance(event, AllocationEvent | SelectionEvent) else []
+    return _in_single_steps(event) if isinstance(event, RatioEvent | SelectionEvent) else []
 
 
-def _in_single_steps(event: AllocationEvent | SelectionEvent) -> list[AllocationEvent]:
-    """Return the blocks of Theorem 27, one of each size; for one step of the record there is one
-    block."""
-    if isinstance(event, AllocationEvent):
-        return [event]
-    return [block for block, _ in event.blocks]
+def _in_single_steps(event: RatioEvent | SelectionEvent) -> Sequence[RatioEvent]:
+    """Return the blocks of Theorem 27, one of each size; for one step of the record, and for secret
+    groups, there is one block."""
+    if isinstance(event, SelectionEvent):
+        return [block for block, _ in event.blocks]
+    return [event]
 
 
 def _several(block: Block) -> dict[str, Any]:
@@ -513,7 +504,7 @@ def _several(block: Block) -> dict[str, Any]:
 
 
 def _revealed(
-    event: AllocationEvent | SelectionEvent, step: float, tail: float
+    event: RatioEvent | SelectionEvent, step: float, tail: float
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the laws of the blocks of Theorem 27 in either direction, each with how often it is
     composed and the sums that prove it."""
@@ -533,22 +524,23 @@ def _revealed(
 
 
 def _sums(
-    event: AllocationEvent, step: float, tail: float, *, upper: bool, swapped: bool
+    event: RatioEvent, step: float, tail: float, *, upper: bool, swapped: bool
 ) -> list[dict[str, Any]]:
     """Return the laws of likelihood ratios from which that of an epoch is made, with their errors
     taken into account."""
-    return [_ratios(law, of, swapped=swapped) for law, of in event.laws(step, tail, upper)]
+    return [_ratios(each, swapped=swapped) for each in event.laws(step, tail, upper)]
 
 
-def _ratios(law: MeanLaw, of: tuple[int, int] | None, *, swapped: bool) -> dict[str, Any]:
+def _ratios(joint: JoinedLaw, *, swapped: bool) -> dict[str, Any]:
     """Return one law with masses and ratios moved by twice their errors to the safe side: a law
     made of two has errors of at least their sum, so that the rounding of these products is
     covered."""
+    law, of = joint.law, joint.of
     heavier = 1.0 if law.upper else -1.0
     farther = -heavier if swapped else heavier  # (a - R)_+ falls with R, (R - a)_+ grows with it
     masses = law.mass * (1 + heavier * 2 * law.mass_error)
     ratios = law.ratio * (1 + farther * 2 * law.ratio_error)
-    return {
+    row = {
         "terms": law.terms,
         "of": None if of is None else list(of),
         "ratios": ratios.tolist(),
@@ -556,6 +548,7 @@ def _ratios(law: MeanLaw, of: tuple[int, int] | None, *, swapped: bool) -> dict[
         "lost": law.lost * (1 + 2 * law.mass_error),
         "edges": law.edges.tolist(),
     }
+    return row | {"product": True} if joint.is_product else row
 
 
 def _attained_parts(
@@ -582,11 +575,11 @@ def _attained_parts(
             "law": _law(pld),
         }
         # the law of an epoch is proved again from the laws of sums that it is made of
-        if isinstance(event, AllocationEvent):
+        if isinstance(event, RatioEvent):
             part["sums"] = _sums(event, step, grid.tail, upper=False, swapped=grid.swapped)
         # for a sum over the steps it is enough to know the addition of each of them
         summed = event.sums if isinstance(event, SelectionEvent) else event
-        if isinstance(summed, SumEvent | GivenSumEvent):
+        if isinstance(summed, SumEvent | GivenSumEvent | SeparatedSum):
             part["edges"] = summed.edges.tolist()
         parts.append(part)
     return parts

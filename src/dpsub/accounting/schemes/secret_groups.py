@@ -25,12 +25,14 @@ from dpsub.accounting.schemes.allocation.opposite_event import OppositeEvent
 from dpsub.accounting.schemes.allocation.turns import (
     OppositeTurns,
     TurnsEvent,
+    by_no_record,
     replaced_turns,
 )
 from dpsub.accounting.schemes.case import (
     OTHER,
     AttackChoice,
     Case,
+    Certified,
     GroupAttack,
     Theorem,
     covers,
@@ -48,6 +50,8 @@ _PLAN = (
     "others and secret"
 )
 
+_THEOREM, _REPLACED = Theorem("85", "4.6"), Theorem("substitution", "4.6")
+_REVEALED = Theorem("17", "4.2")
 _MOST_DRAWS = 10**5  # whose law is formed
 
 
@@ -64,6 +68,7 @@ def secret_groups(release: Release, relation: Relation) -> Case:
     attacks: tuple[Event, ...] = (_sum_of_all(schedule, turns, s, is_replaced, 1),)
     revealed = PairSeveralTimes((WorPair if is_replaced else PoissonPair)(rate, s), turns)
     event = EnclosedEvent(revealed, attacks)
+    certified: tuple[Certified, ...] = (Certified(revealed, _REVEALED),)
     proved = f"the record's group revealed: {turns} Poisson steps, q = {rate:g}"
     if together.applies:
         attacks = (together, *attacks)
@@ -72,7 +77,9 @@ def secret_groups(release: Release, relation: Relation) -> Case:
             "q N(1, s^2), against N(0, s^2), both directions"
         )
         event = EnclosedEvent(together, attacks, attained=True)
+        certified = (Certified(together, _THEOREM),)
         if is_replaced:
+            certified = Certified(revealed, _REVEALED), Certified(by_no_record(together), _REPLACED)
             proved = "the record removed, then the other added; or its group revealed"
             cells = OppositeTurns(together)
             attacks = (*attacks, cells) if cells.applies else attacks
@@ -86,7 +93,7 @@ def secret_groups(release: Release, relation: Relation) -> Case:
     moved = "2 C" if is_replaced else "C"
     return Case(
         event=event,
-        theorem=Theorem("85", "4.6"),
+        theorem=_THEOREM,
         proved=proved,
         attained=f"a record +C among zero records{replaced}, using all steps",
         sensitivity=f"the record is in the turns of one group and moves each sum by up to {moved}",
@@ -100,8 +107,8 @@ def secret_groups(release: Release, relation: Relation) -> Case:
             f"{group} records +C among zero records{replaced and ' replaced by -C'}, using the sum "
             "of all steps",
         ),
+        certified=certified,
         attack_section="4.6",
-        attack_certified=False,
     )
 
 

@@ -83,27 +83,36 @@ class MeanLaw:
     empty."""
 
 
+class JoinedLaw(NamedTuple):
+    """A law of likelihood ratios, and the places of the two in a list that it is made from, of
+    their mean or of their product; None of a single ratio."""
+
+    law: MeanLaw
+    of: tuple[int, int] | None
+    is_product: bool = False
+
+
 def mean_law(t: int, deviation: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
     """Return the law of the mean of t ratios from above or below: cells are about `fineness`
     standard deviations wide, and about `tail` is cut off at each end."""
-    return mean_laws(t, deviation, fineness, tail, upper)[-1][0]
+    return mean_laws(t, deviation, fineness, tail, upper)[-1].law
 
 
 @work.remembered(16)
 def mean_laws(
     t: int, deviation: float, fineness: float, tail: float, upper: bool
-) -> tuple[tuple[MeanLaw, tuple[int, int] | None], ...]:
+) -> tuple[JoinedLaw, ...]:
     """Return the laws on the way to that of t ratios, each with the places of the two that it is
     made from; the first is that of a single ratio."""
     single = single_law(deviation, fineness, tail, upper)
-    laws: list[tuple[MeanLaw, tuple[int, int] | None]] = [(single, None)]
+    laws = [JoinedLaw(single, None)]
     # nothing is begun that is not finished: laws on the way have about as many points
     joins = t.bit_length() + t.bit_count() - 2
     work.ensure(work.TERM * joins * single.mass.size**2, "a mean of so many")
 
     def join(first: int, second: int) -> None:
-        law = joined(laws[first][0], laws[second][0], deviation, fineness, tail)
-        laws.append((law, (first, second)))
+        law = joined(laws[first].law, laws[second].law, deviation, fineness, tail)
+        laws.append(JoinedLaw(law, (first, second)))
 
     # as t is read from its binary digits: each doubles the number of terms, and may add one
     for bit in f"{t:b}"[1:]:
@@ -334,30 +343,37 @@ def lower_pld(law: MeanLaw, step: float, swapped: bool) -> PrivacyLossDistributi
     return exchange_law(first, second, step, 2 * law.ratio_error)
 
 
+class RatioEvent(Event):
+    """An event whose likelihood ratio has a law that is made step by step from that of one step."""
+
+    @abstractmethod
+    def laws(self, step: float, tail: float, upper: bool) -> tuple[JoinedLaw, ...]:
+        """The laws on the way to that of the whole ratio, from which `upper` or `lower` is made."""
+
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        return upper_pld(self.laws(step, tail, True)[-1].law, step, swapped)
+
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        return lower_pld(self.laws(step, tail, False)[-1].law, step, swapped)
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    @property
+    def exact(self) -> bool:
+        return True
+
+
 @dataclass(frozen=True)
-class AllocationEvent(Event):
+class AllocationEvent(RatioEvent):
     """One epoch of 1 of t: the mean of N(e_j, s^2 I) over the t steps against N(0, s^2 I), and the
     other way round; s = `deviation`."""
 
     t: int
     deviation: float
 
-    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        law = mean_law(self.t, self.deviation, self._fineness(step), tail, True)
-        return upper_pld(law, step, swapped)
-
-    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        return lower_pld(self.lower_law(step, tail), step, swapped)
-
-    def lower_law(self, step: float, tail: float) -> MeanLaw:
-        """The law of the likelihood ratio that `lower` is made from."""
-        return mean_law(self.t, self.deviation, self._fineness(step), tail, False)
-
-    def laws(
-        self, step: float, tail: float, upper: bool
-    ) -> tuple[tuple[MeanLaw, tuple[int, int] | None], ...]:
-        """The laws of likelihood ratios that `upper` and `lower` are made from, as `mean_laws`
-        gives them."""
+    def laws(self, step: float, tail: float, upper: bool) -> tuple[JoinedLaw, ...]:
         return mean_laws(self.t, self.deviation, self._fineness(step), tail, upper)
 
     def _fineness(self, step: float) -> float:
@@ -367,14 +383,6 @@ class AllocationEvent(Event):
     @property
     def outputs(self) -> EpochOutputs:
         return EpochOutputs(self.t, 1, 1.0, 0.0, self.deviation)
-
-    @property
-    def symmetric(self) -> bool:
-        return False
-
-    @property
-    def exact(self) -> bool:
-        return True
 
     def spread(self) -> float:
         return _spread(self.t, self.deviation)
@@ -429,12 +437,12 @@ class DroppedEvent(Event):
     in_steps: float
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        law, _ = self.epoch.laws(step, tail, True)[-1]
+        law = self.epoch.laws(step, tail, True)[-1].law
         return upper_pld(mixed_with_one(law, self.in_steps), step, swapped)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        law = mixed_with_one(self.epoch.lower_law(step, tail), self.in_steps)
-        return lower_pld(law, step, swapped)
+        law = self.epoch.laws(step, tail, False)[-1].law
+        return lower_pld(mixed_with_one(law, self.in_steps), step, swapped)
 
     @property
     def symmetric(self) -> bool:
@@ -744,7 +752,7 @@ class ReplacedEvent(Event):
     smaller at an order. The lower end is that of v' = 0, or of v' = -v.
     """
 
-    removed: AllocationEvent | SelectionEvent
+    removed: RatioEvent | SelectionEvent
     opposite: tuple[SumEvent, ...]
     profile: Profile
 
@@ -771,19 +779,19 @@ class ReplacedEvent(Event):
         return self.removed.spread()
 
 
-def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profile:
+def replaced(event: RatioEvent | SelectionEvent, distance: float) -> Profile:
     """Return the smaller of the bound by way of no record and that of two Gaussians at the
     distance."""
 
     # where it is asked for: a budget that does not suffice for it leaves closed forms
     @cache
-    def by_no_record() -> Profile:
+    def by_way() -> Profile:
         return by_reference(event, event)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x = np.asarray(log_order, dtype=float)
         revealed = GaussianProfile(distance).delta(x)
-        return np.minimum(np.minimum(by_no_record()(x), revealed * (1 + 1e-9)), 1.0)
+        return np.minimum(np.minimum(by_way()(x), revealed * (1 + 1e-9)), 1.0)
 
     return RememberedProfile(profile)
 
@@ -831,4 +839,4 @@ def replaced_event(t: int, k: int, deviation: float) -> ReplacedEvent:
     opposite = tuple(SumEvent(t, k, deviation, weight * k / t, 1.0, -1.0) for weight in _WEIGHTS)
     # all steps of the record revealed: Gaussians at this distance
     distance = 2 * math.sqrt(k) / deviation
-    return ReplacedEvent(removed, opposite, _replaced(removed, distance))
+    return ReplacedEvent(removed, opposite, replaced(removed, distance))

@@ -24,22 +24,23 @@ from dpsub.accounting.engine.pld import PrivacyLossDistribution, Profile, Rememb
 from dpsub.accounting.engine.privacy_events import (
     AttackEvent,
     DominatedEvent,
-    Event,
     PairSeveralTimes,
 )
 from dpsub.accounting.schemes.allocation.one_step import (
     COARSEST,
     FINE,
     MOST_PAIRS,
+    JoinedLaw,
     MeanLaw,
+    RatioEvent,
+    ReplacedEvent,
     by_reference,
     joined,
-    lower_pld,
     mixed_with_one,
     reference_grid,
+    replaced,
     single_law,
     spread_of,
-    upper_pld,
 )
 from dpsub.accounting.schemes.allocation.opposite_event import (
     attained_pld,
@@ -53,7 +54,7 @@ _REACH = 20.0  # deviations of the loss that are looked at, at most, about
 
 
 @dataclass(frozen=True)
-class TurnsEvent(Event):
+class TurnsEvent(RatioEvent):
     """All epochs: the mean over the groups of the product of its `turns` mixtures (1 - q) N(0, s^2)
     + q N(1, s^2), against N(0, s^2) throughout, both directions; s = `deviation`, q = `rate`."""
 
@@ -68,23 +69,9 @@ class TurnsEvent(Event):
         mu = math.sqrt(self.turns) / self.deviation
         return mu**2 / 2 + _REACH * mu <= _LARGEST
 
-    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        return upper_pld(self._law(step, tail, True), step, swapped)
-
-    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        return lower_pld(self._law(step, tail, False), step, swapped)
-
-    def _law(self, step: float, tail: float, upper: bool) -> MeanLaw:
+    def laws(self, step: float, tail: float, upper: bool) -> tuple[JoinedLaw, ...]:
         wanted = min(COARSEST, FINE * step / self.spread())
-        return ratio_law(self, max(_finest(self), wanted), tail, upper)
-
-    @property
-    def symmetric(self) -> bool:
-        return False
-
-    @property
-    def exact(self) -> bool:
-        return True
+        return ratio_laws(self, max(_finest(self), wanted), tail, upper)
 
     def spread(self) -> float:
         return _spread(self)
@@ -137,11 +124,27 @@ def replaced_turns(event: TurnsEvent) -> DominatedEvent:
     return DominatedEvent(lambda tail: (remembered, None), None)
 
 
-@work.remembered(16)
 def ratio_law(event: TurnsEvent, fineness: float, tail: float, upper: bool) -> MeanLaw:
     """Return the law of the likelihood ratio under Q from above or below: cells are about
     `fineness` deviations wide, and about `tail` is cut off at each end."""
-    single = mixed_with_one(single_law(event.deviation, fineness, tail, upper), event.rate)
+    return ratio_laws(event, fineness, tail, upper)[-1].law
+
+
+def by_no_record(event: TurnsEvent) -> ReplacedEvent:
+    """Return the event of a replaced record as the verifier knows it: by way of no record, or with
+    all its steps revealed."""
+    distance = 2 * math.sqrt(event.turns) / event.deviation
+    return ReplacedEvent(event, (), replaced(event, distance))
+
+
+@work.remembered(16)
+def ratio_laws(
+    event: TurnsEvent, fineness: float, tail: float, upper: bool
+) -> tuple[JoinedLaw, ...]:
+    """Return the laws on the way to that of the likelihood ratio: of one turn, of products over the
+    turns, and of means over the groups."""
+    single = single_law(event.deviation, fineness, tail, upper)
+    laws = [JoinedLaw(mixed_with_one(single, event.rate), None)]
 
     def multiplied(a: MeanLaw, b: MeanLaw, turns: int) -> MeanLaw:
         return joined(a, b, _deviation(event, turns), fineness, tail, product=True)
@@ -149,22 +152,37 @@ def ratio_law(event: TurnsEvent, fineness: float, tail: float, upper: bool) -> M
     def averaged(a: MeanLaw, b: MeanLaw, _: int) -> MeanLaw:
         return joined(a, b, _deviation(event, event.turns), fineness, tail)
 
-    return _doubled(_doubled(single, event.turns, multiplied), event.groups, averaged)
+    _double(laws, event.turns, multiplied, is_product=True)
+    _double(laws, event.groups, averaged, is_product=False)
+    return tuple(laws)
 
 
-def _doubled(law: MeanLaw, times: int, join: Callable[[MeanLaw, MeanLaw, int], MeanLaw]) -> MeanLaw:
-    """Return the law of so many independent terms, as `times` is read from its binary digits."""
+def _double(
+    laws: list[JoinedLaw],
+    times: int,
+    join: Callable[[MeanLaw, MeanLaw, int], MeanLaw],
+    *,
+    is_product: bool,
+) -> None:
+    """Add the laws on the way to that of so many independent terms of the last one, as `times` is
+    read from its binary digits."""
+    first = len(laws) - 1
+    law = laws[first].law
     joins = times.bit_length() + times.bit_count() - 2
     # nothing is begun that is not finished: laws on the way have about as many points
     work.ensure(work.TERM * joins * law.mass.size**2, "so many turns of so many groups")
-    total, terms = law, 1
+
+    def add(one: int, other: int, terms: int) -> None:
+        joint = join(laws[one].law, laws[other].law, terms)
+        laws.append(JoinedLaw(joint, (one, other), is_product))
+
+    terms = 1
     for bit in f"{times:b}"[1:]:
         terms *= 2
-        total = join(total, total, terms)
+        add(len(laws) - 1, len(laws) - 1, terms)
         if bit == "1":
             terms += 1
-            total = join(total, law, terms)
-    return total
+            add(len(laws) - 1, first, terms)
 
 
 def _deviation(event: TurnsEvent, turns: int) -> float:

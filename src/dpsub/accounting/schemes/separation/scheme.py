@@ -19,6 +19,7 @@ from dpsub.accounting.schemes.case import (
     OTHER,
     AttackChoice,
     Case,
+    Certified,
     Theorem,
     covers,
     needs_fixed_denominator,
@@ -38,6 +39,7 @@ _PLAN = (
     "each record is drawn by itself: at a step at which it is available with one probability, "
     "after which it waits; the states are secret and, in every epoch, begin as stated"
 )
+_THEOREM = Theorem("87", "4.2")
 _TILTS = (1.0, 1 / 4)
 """Of the sums that are tried: large losses are told by smaller ones."""
 
@@ -55,7 +57,7 @@ def min_separation(release: Release, relation: Relation) -> Case:
     neighbours = Neighbours(1.0, other, 0.0)
     case = Case(
         event=_event(schedule, s, relation),
-        theorem=Theorem("87", "4.2"),
+        theorem=_THEOREM,
         proved=(
             "the pair of Poisson sampling once for each step at which the record is available, "
             "which is revealed, both directions"
@@ -73,13 +75,15 @@ def min_separation(release: Release, relation: Relation) -> Case:
         choices=(AttackChoice(neighbours, "step functions"),),
         shift=math.sqrt(most) * (2.0 if is_replaced else 1.0),
         static=lambda: _played(schedule, release, neighbours),
+        # the verifier knows Poisson sampling in all steps
+        certified=(Certified(_in_all_steps(schedule, s, is_replaced), _THEOREM),),
         attack_section="4.2",
-        attack_certified=False,
     )
     if schedule.rate == 1:
         pair = "N(sqrt(k), s^2) against "
         pair += f"{'N(-sqrt(k), s^2)' if is_replaced else 'N(0, s^2)'}, k = {most}"
-        return replace(case, proved=pair, attained=pair)
+        sums = (AttackChoice(neighbours),)
+        return replace(case, proved=pair, attained=pair, choices=sums, certified=())
     if is_replaced:
         proved = (
             "Poisson sampling at the same rate in all steps; or the record removed, then the other "
@@ -111,8 +115,14 @@ def _event(schedule: MinSeparation, s: float, relation: Relation) -> Event:
     sums = tuple(SeparatedSum(schedule, s, tilt, 1.0, other) for tilt in _TILTS)
     if not is_replaced:
         return EnclosedEvent(SeparatedEvent(schedule, s), sums)
-    steps = PairSeveralTimes(WorPair(schedule.rate, s), schedule.t)
+    steps = _in_all_steps(schedule, s, is_replaced)
     return EnclosedEvent(SeparatedReplaced(schedule, s), sums, also_proved=steps)
+
+
+def _in_all_steps(schedule: MinSeparation, s: float, is_replaced: bool) -> Event:
+    """Return the event of Poisson sampling at the rate of available records in all steps."""
+    pair = WorPair if is_replaced else PoissonPair
+    return PairSeveralTimes(pair(schedule.rate, s), schedule.t)
 
 
 def _in_known_steps(schedule: MinSeparation, s: float, is_replaced: bool) -> PairEvent:
