@@ -29,7 +29,8 @@ the new law: M' >= 1 above, and M' <= 1 below, as D'(a)/a tends to M', and E(a -
 to be above is convex; beyond the last one C is constant and D has the slope M.  *Below*: between
 two ratios C is S - a T, S and T its masses under P and Q on the right. The event "beyond the edge"
 gives such a line that is nowhere above what is attained, and lines are compared at both ends of the
-interval. Any edge will do.
+interval. Any edge will do, and so will a line between those of two edges, which is nowhere above
+the higher one.
 
 A law for which this holds up to a factor, I C(a) >= E(R - a)_+ and so on, counts with its masses
 and loss times I. Factors multiply. Below, it may also hold up to an amount, I C(a) - e <= E(R -
@@ -38,6 +39,7 @@ where a factor would lower the whole law, are counted so.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -78,6 +80,16 @@ class Parted:
         """Contribution to D(a) of the ratios up to the place where a exceeds all of them; in any
         case no more than D(a)."""
         return a * self.left_q - self.left_p
+
+    def mixed(self, other: "Parted", share: arb) -> "Parted":
+        """So much of these masses, and the rest of the other ones."""
+        rest = 1 - share
+        return Parted(
+            share * self.right_p + rest * other.right_p,
+            share * self.right_q + rest * other.right_q,
+            share * self.left_p + rest * other.left_p,
+            share * self.left_q + rest * other.left_q,
+        )
 
 
 class Ratios:
@@ -363,13 +375,12 @@ def below(new: Ratios, made, edges: list[float], side: str, negligible: arb) -> 
     factor, short = ratio_below(made.total, new.total), ZERO
     if len(edges) != len(new.ratios) - 1:
         raise Refuted("sums of a lower bound need one edge between any two neighbouring ratios")
-    spend_on(new, made, len(NUDGES))
+    spend_on(new, made, len(NUDGES) + 2)
     left = 0.0
     for i, (edge, right) in enumerate(zip([0.0, *edges], new.ratios, strict=True)):
         piece = new.parted(i)  # its line ends at the i-th ratio, and begins at the one before
         best, least_excess = arb(0), arb.pos_inf()
-        for nudge in NUDGES:  # a pair may lie on the edge, up to the rounding of ratios
-            event = made.beyond(edge * nudge)
+        for event in events_about(edge, made, piece, side):
             if side == "C":
                 corners = [(event.above(a), piece.above(a)) for a in (left, right)]
             else:
@@ -388,6 +399,19 @@ def below(new: Ratios, made, edges: list[float], side: str, negligible: arb) -> 
         factor = factor.min(ratio_below(made.everything.under(left), new.everything.under(left)))
     lower = factor.lower()
     return (lower if lower > 0 else arb(0)), short
+
+
+def events_about(edge: float, made, piece: Parted, side: str) -> Iterator[Parted]:
+    """Events beyond an edge: a pair may lie on it, up to the rounding of ratios. Of many that do (a
+    ratio and its inverse have the product 1) some may be on either side: then a share of two."""
+    for nudge in NUDGES:
+        yield made.beyond(edge * nudge)
+    low, high = (made.beyond(edge * nudge) for nudge in NUDGES[-2:])
+    masses = (each.right_q if side == "C" else each.left_q for each in (low, high, piece))
+    first, last, wanted = (float(mass.mid()) for mass in masses)
+    share = (wanted - last) / (first - last) if first != last else 0.0
+    # any share will do
+    yield low.mixed(high, arb(min(max(share, 0.0), 1.0)))
 
 
 def ratio_below(may: arb, has: arb) -> arb:

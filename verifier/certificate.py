@@ -15,6 +15,7 @@ import events
 import groups
 import moments
 import references
+import separated
 import shuffling
 import step_sums
 import theorems
@@ -45,6 +46,7 @@ THEOREMS = (
     | moments.THEOREMS
     | references.THEOREMS
     | groups.THEOREMS
+    | separated.THEOREMS
     | shuffling.THEOREMS
     | zeroed.THEOREMS
 )

@@ -81,7 +81,7 @@ class Release:
         the steps that are bounded one by one."""
         if self.name == "secret_cyclic_poisson" and theorem == "17":
             return self.epochs
-        if self.name == "min_separation" and not self.in_known_steps:
+        if self.name == "min_separation" and theorem == "87" and not self.in_known_steps:
             return self.steps
         return self.rounds
 
@@ -262,7 +262,8 @@ def theorems_about(release: Release, adjacency: str) -> tuple[str, ...]:
     if release.name == "truncated_poisson":
         return "18", "71"
     if release.name == "min_separation":
-        return ("87",)
+        in_steps = adjacency == "substitute" or release.in_known_steps
+        return ("87",) if in_steps else ("87 (i)", "87")
     if release.name == "secret_cyclic_poisson":
         return "substitution" if adjacency == "substitute" else "85", "17"
     if release.name == "shuffle":

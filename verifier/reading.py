@@ -450,6 +450,7 @@ MORE: dict[str, Shape] = {
     "27": record(OF_UPPER, {"sums": SUMS}),
     "72": record(OF_UPPER, {"sums": SUMS, "block": PLACE}),
     "85": record(OF_UPPER | {"sums": SUMS}),
+    "87 (i)": record(OF_UPPER | {"steps": record({"missed": law, "drawn": law})}),
     "substitution": record(OF_UPPER, {"revealed": BOTH_REVEALED}),
     "61": record(OF_UPPER | {"orders": ORDERS, "references": REFERENCES}, {"weights": WEIGHTS}),
 }

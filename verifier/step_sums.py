@@ -4,18 +4,11 @@ with its output.
 The number is how many of the certificate's edges the output, over s, exceeds. Any edges will do:
 the sum is a function of the outputs, so what events of it attain is attained (F2). Steps are
 independent given which of them hold the record, and the sum is the same for all orders of its
-terms, so its law depends on how many these are, and not on which. Of separated steps (4.2) the law
-of their number is a recursion: of the last n steps, the record being available before them,
-
-    u_n(k) = (1 - p) u_(n-1)(k) + p u_(n-b)(k - 1).
-
-Each draw takes a coin of its step, so that there are no more of them than Binomial(t, p), which
-bounds what is left out.
+terms, so its law depends on how many these are, and not on which: of separated steps (4.2) on the
+law of their number.
 """
 
-from collections import deque
 from dataclasses import dataclass
-from fractions import Fraction
 
 from allocation import allocated
 from attacks import neighbours
@@ -23,8 +16,8 @@ from balls import ONE, ZERO, NotCovered, normal_tail
 from cells import Events, by_loss
 from flint import arb, arb_poly
 from law import Law, shortfall_below
-from multiplicity import Counts, ball, binomial, probability
-from question import Release
+from multiplicity import Counts, ball
+from separated import separated
 from theorems import Case
 from work import fits, spend
 
@@ -121,35 +114,6 @@ def mixed(one: Values, other: Values, share: arb) -> Values:
     fits(max(ends) - start, MOST_VALUES, "values of a sum over the steps")
     left, right = (each.masses.left_shift(each.start - start) for each in (one, other))
     return Values(start, left + share * right, (one.lost + share * other.lost).upper())
-
-
-def separated(release: Release, negligible: arb) -> Counts:
-    """Law of the number of steps of an epoch that hold the record, which waits after each of
-    them."""
-    p, b, t = (release.sampler[name] for name in ("rate", "separation", "t"))
-    rate = probability(p, "rate")
-    coins = binomial(t, rate, negligible)
-    most = min(len(coins.probabilities) - 1, -(-t // b))
-    rest = coins.rest if most < -(-t // b) else ZERO
-    spend(t * (most + 8), "numbers of steps with the record")
-    missed, hit = ball(1 - rate), arb_poly([ZERO, ball(rate)])
-    # of the last n steps: the newest first, as far back as the recursion goes
-    recent = deque([arb_poly([ONE])] * min(b, t + 1), maxlen=min(b, t + 1))
-    for _ in range(t):
-        recent.appendleft((missed * recent[0] + hit * recent[-1]).truncate(most + 1))
-    whole, weights = arb_poly([ZERO]), waiting(rate, b, release.sampler["warm_start"])
-    for wait, share in enumerate(weights):
-        # a record that waits for all steps is in none of them
-        whole += ball(share) * (recent[wait] if wait < len(recent) else arb_poly([ONE]))
-    return Counts(whole.coeffs(), rest)
-
-
-def waiting(rate: Fraction, separation: int, warm_start: bool) -> list[Fraction]:
-    """Probabilities that a record waits 0, 1, ... steps at the start of an epoch."""
-    if not warm_start:
-        return [Fraction(1)]
-    available = 1 / (1 + (separation - 1) * rate)
-    return [available] + [rate * available] * (separation - 1)
 
 
 def epoch(case: Case, filler: object) -> tuple[int, int | None]:

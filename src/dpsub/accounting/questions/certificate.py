@@ -37,7 +37,7 @@ from dpsub.accounting.schemes.allocation.opposite_event import OppositeEvent
 from dpsub.accounting.schemes.allocation.several_steps import Block, GivenSumEvent, LargerBlocks
 from dpsub.accounting.schemes.allocation.turns import OppositeTurns
 from dpsub.accounting.schemes.case import Case, Theorem
-from dpsub.accounting.schemes.separation.events import SeparatedSum
+from dpsub.accounting.schemes.separation.events import SeparatedEvent, SeparatedSum
 from dpsub.accounting.schemes.shuffling.differences import FOR_MOMENTS
 from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStep, HiddenStepEvent
 from dpsub.accounting.schemes.shuffling.weights import Weights
@@ -395,6 +395,8 @@ def _proved_parts(
             }
             if blocks:
                 part |= _of_block(blocks[number], grid, shared)
+            if isinstance(event, SeparatedEvent):
+                part["steps"] = _of_step(event, grid)
             if isinstance(event, ReplacedEvent):
                 part["revealed"] = _revealed(event.removed, *reference_grid(event.removed))
             if isinstance(event, HiddenStepEvent):
@@ -403,6 +405,12 @@ def _proved_parts(
                 part["weights"] = _weights(event.hidden)
             parts.append(part)
     return parts
+
+
+def _of_step(event: SeparatedEvent, grid: Evaluation) -> dict[str, Any]:
+    """Return the laws of both parts of a step at which the record is available."""
+    laws = event.step_laws(grid.step, grid.tail, grid.swapped)
+    return dict(zip(("missed", "drawn"), map(_law, laws), strict=True))
 
 
 def _orders(event: HiddenStepEvent) -> list[dict[str, Any]]:

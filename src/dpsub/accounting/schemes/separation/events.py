@@ -98,12 +98,19 @@ class SeparatedEvent(ProvedEvent):
         """The pair of a step at which the record is available."""
         return PoissonPair(self.schedule.rate, self.deviation)
 
-    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+    def step_laws(
+        self, step: float, tail: float, swapped: bool
+    ) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
+        """The laws of a step at which the record is available, not drawn and drawn, that `upper`
+        composes."""
         # the losses of a step may need a finer grid than their sum
         wanted = step * _INNER / _spread(self.pair)
         finer = 2 ** math.ceil(math.log2(min(max(wanted, 1.0), _FINEST)))
         cells = _AvailableStep.of(self.pair, step / finer, tail / self.schedule.t)
-        composed = composed_steps(self.schedule, cells.backward if swapped else cells.forward)
+        return cells.backward if swapped else cells.forward
+
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        composed = composed_steps(self.schedule, self.step_laws(step, tail, swapped))
         losses, masses, infinity = composed.law()
         return on_grid(losses, masses * _ROUNDED, infinity, step)
 
