@@ -9,7 +9,7 @@ import itertools
 import json
 import math
 import re
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -664,13 +664,13 @@ def release(rate: float, separation: int, t: int, warm_start: bool) -> Any:
     )
 
 
-def plans(rate: float, separation: int, t: int, warm_start: bool) -> Counter[tuple[int, ...]]:
+def plans(rate: float, separation: int, t: int, warm_start: bool) -> dict[tuple[int, ...], float]:
     """Return the probabilities of all sets of steps of one record, followed step by step."""
     first = {0: 1.0}
     if warm_start:
         whole = 1 + (separation - 1) * rate
         first = {wait: (rate if wait else 1.0) / whole for wait in range(separation)}
-    found: Counter[tuple[int, ...]] = Counter()
+    found: dict[tuple[int, ...], float] = defaultdict(float)
     for wait, chance in first.items():
         for coins in itertools.product((0, 1), repeat=t):
             waits, own, weight = wait, [], chance
@@ -719,7 +719,7 @@ def test_a_sum_over_a_random_number_of_steps(cut: float) -> None:
     edges = [arb(x) for x in (-0.7, 0.4, 1.1)]
     rest, moved = step_masses(edges, arb(0)), step_masses(edges, arb(0.9))
     asked = (0.4, 2, 5, True)
-    expected: Counter[int] = Counter()
+    expected: dict[int, float] = defaultdict(float)
     for own, weight in plans(*asked).items():
         law = law_of_sum([(rest, 5 - len(own)), (moved, len(own))], arb(0))
         for value, mass in enumerate(law.masses.coeffs(), start=law.start):
