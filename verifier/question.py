@@ -420,7 +420,8 @@ def described(question: Question) -> list[str]:
         "Laplace) that depends only on that record and on past releases; a step releases the sum "
         f"over its sample plus noise ({', '.join(sorted(noise))}), divided by nothing or by a "
         "number fixed in advance; samples are drawn again at every step, and plans in every epoch "
-        f"({IN_ONE_ORDER}: once for all epochs), independently and in secret; sizes and rates are "
+        f"({IN_ONE_ORDER} and the groups of secret_cyclic_poisson: once for all epochs), "
+        "independently and in secret; sizes and rates are "
         "public; real arithmetic (docs/guarantees.md)",
     ]
 
