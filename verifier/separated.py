@@ -37,7 +37,7 @@ from law import Composed, Law, first_power, read_law, shortfall_above, times
 from multiplicity import Counts, ball, binomial, probability
 from question import Release
 from theorems import Case, Theorem
-from work import spend
+from work import LONGEST, fits, spend
 
 LOOP = 1000  # operations that one round of a loop over the steps counts for, at least
 
@@ -231,6 +231,8 @@ def with_more(law: Law, more: arb, cut: arb) -> Composed:
 def added(one: Composed, other: Composed) -> Composed:
     """The law with the masses of both."""
     start = min(one.start, other.start)
+    ends = (each.start + each.masses.length() for each in (one, other))
+    fits(max(ends) - start, LONGEST, "places of the grid of laws that are composed")
     left, right = (each.masses.left_shift(each.start - start) for each in (one, other))
     return Composed(start, left + right, one.infinity + other.infinity)
 

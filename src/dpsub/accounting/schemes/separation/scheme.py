@@ -40,7 +40,7 @@ _PLAN = (
     "after which it waits; the states are secret and, in every epoch, begin as stated"
 )
 _THEOREM, _AVAILABLE = Theorem("87", "4.2"), Theorem("87 (i)", "4.2")
-_MOST_FOLLOWED = 4000  # steps of an epoch in a certificate
+_MOST_FOLLOWED = 3000  # steps of an epoch in a certificate
 _TILTS = (1.0, 1 / 4)
 """Of the sums that are tried: large losses are told by smaller ones."""
 
