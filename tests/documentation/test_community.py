@@ -31,7 +31,11 @@ def read(name: str) -> Any:
 
 PROJECT = tomllib.loads(text_of("pyproject.toml"))
 CITATION = read("CITATION.cff")
-JOBS = read(".github/workflows/tests.yml")["jobs"]
+WORKFLOWS = {
+    path.stem: read(str(path.relative_to(ROOT)))
+    for path in sorted((ROOT / ".github/workflows").glob("*.yml"))
+}
+JOBS = {name: job for workflow in WORKFLOWS.values() for name, job in workflow["jobs"].items()}
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):", text_of("Makefile"), flags=re.MULTILINE))
 
 
@@ -87,8 +91,17 @@ def test_a_job_calls_what_exists(job: str) -> None:
     assert JOBS[job]["runs-on"] == "ubuntu-latest" and steps(job)
     for command in steps(job):
         assert set(called(command)) <= TARGETS
-        for path in re.findall(r"\btests/[\w./-]+", command):
+        for path in re.findall(r"\b(?:tests|workflow)/[\w./-]+", command):
             assert (ROOT / path).exists()
+
+
+def test_other_packages_are_judged_each_week() -> None:
+    (job,) = WORKFLOWS["packages"]["jobs"]
+    # YAML reads the key `on` as true
+    ((schedule,),) = [list(WORKFLOWS["packages"][True]["schedule"])]
+    assert re.fullmatch(r"\d+ \d+ \* \* [0-6]", schedule["cron"])
+    assert "workflow/scripts/judge_packages.py" in steps(job)[-1]
+    assert len(JOBS) == sum(len(workflow["jobs"]) for workflow in WORKFLOWS.values())
 
 
 def test_tests_run_on_every_python_that_is_named() -> None:

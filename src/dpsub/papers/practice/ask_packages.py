@@ -3,9 +3,10 @@
     python -m dpsub.papers.practice.ask_packages --environments FOLDER [PACKAGE ...]
 
 PACKAGE is the name of a file in `packages`; by default all are asked. Each version is installed by
-pip into an environment of its own below FOLDER, which is kept for the next time. Recorded answers
-of other packages stay. Questions that a package has no method for, refuses, or answers by no finite
-number are left out, and listed on the standard error.
+pip into an environment of its own below FOLDER, which is kept for the next time; one that is no
+release is checked out by git. Recorded answers of other packages stay; with --only VERSION so do
+those of other versions. Questions that a package has no method for, refuses, or answers by no
+finite number are left out, and listed on the standard error.
 """
 
 from __future__ import annotations
@@ -48,9 +49,24 @@ def environment(package: Package, version: str, folder: Path) -> Path:
     python = home / "bin/python"
     if not home.exists():
         subprocess.run([package.python, "-m", "venv", home], check=True)
-        wanted = [f"{package.distribution}=={version}", *package.requires]
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
+        commit = package.commits.get(version)
+        released = [] if commit else [f"{package.distribution}=={version}"]
+        if wanted := [*released, *package.requires]:
+            subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
+        if commit:
+            source = check_out(package.repository, commit, home / "source")
+            (packages_folder,) = home.glob("lib/python*/site-packages")
+            # imported from where it is, as if it was installed
+            (packages_folder / "source.pth").write_text(f"{source.resolve()}\n", encoding="utf-8")
     return python
+
+
+def check_out(repository: str, commit: str, folder: Path) -> Path:
+    """Return a folder with the files of a repository at a commit."""
+    clone = ["git", "clone", "--quiet", "--no-checkout", repository, folder]
+    subprocess.run(clone, check=True)
+    subprocess.run(["git", "-C", folder, "checkout", "--quiet", "--detach", commit], check=True)
+    return folder
 
 
 def answered(python: Path | str, codes: list[str]) -> list[tuple[float | None, str]]:
@@ -67,7 +83,7 @@ def rows(package: Package, version: str, python: Path | str) -> Iterator[dict[st
         (question, accountant, way)
         for question in QUESTIONS
         for accountant in package.accountants
-        if (way := accountant.way(question))
+        if version in package.versions_of(accountant) and (way := accountant.way(question))
     ]
     codes = [asked(way.code, question) for question, _, way in put]
     found = answered(python, codes)
@@ -102,22 +118,28 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", metavar="PACKAGE", choices=[[], *packages()])
     parser.add_argument("--environments", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--only", metavar="VERSION", help="ask this version of the packages alone")
     arguments = parser.parse_args()
-    names = arguments.names or list(packages())
-    renewed = {one.name for name in names for one in packages()[name].accountants}
-    answers = [row for row in recorded() if row["accountant"] not in renewed]
-    for name in names:
-        package = packages()[name]
-        for version in package.versions:
-            python = environment(package, version, arguments.environments)
-            answers.extend(rows(package, version, python))
-    order = {
-        accountant.name: place
-        for place, accountant in enumerate(
-            accountant for package in packages().values() for accountant in package.accountants
-        )
+    asked_now = {
+        (name, version)
+        for name in arguments.names or list(packages())
+        for version in packages()[name].versions
+        if arguments.only in (None, version)
     }
-    answers.sort(key=lambda row: order.get(row["accountant"], len(order)))
+    # in the order of the files, accountants and versions
+    order = {
+        (accountant.name, f"v{version}"): (name, version)
+        for name, package in packages().items()
+        for accountant in package.accountants
+        for version in package.versions_of(accountant)
+    }
+    places = list(order)
+    known = [row for row in recorded() if (row["accountant"], row["version"]) in order]
+    answers = [row for row in known if order[row["accountant"], row["version"]] not in asked_now]
+    for name, version in sorted(asked_now):
+        python = environment(packages()[name], version, arguments.environments)
+        answers.extend(rows(packages()[name], version, python))
+    answers.sort(key=lambda row: places.index((row["accountant"], row["version"])))
     recording.write(PUBLISHED, PACKAGE_KEYS, answers)
 
 

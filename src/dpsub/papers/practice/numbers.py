@@ -3,7 +3,7 @@ placeholders `numbers` and `derived`."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,10 +80,12 @@ def _counted_verdicts(own: pd.DataFrame) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Refuted:
-    """Refuted answers of one accountant that have one reason; the first is the furthest from the
-    attack."""
+    """Refuted answers of one accountant, in the newest version that has it, that have one reason;
+    the first is the furthest from the attack."""
 
     accountant: str
+    meant_as: str
+    version: str
     erratum: str
     reason: str
     answers: list[dict[Hashable, Any]]
@@ -158,28 +160,29 @@ def _part(name: str, package: Package, judged: pd.DataFrame) -> PackagePart:
     rows, refuted, older = [], [], []
     for accountant in package.accountants:
         own = judged[judged["accountant"] == accountant.name]
-        for version in package.versions:
+        versions = package.versions_of(accountant)
+        for version in versions:
             of_version = own[own["version"] == f"v{version}"]
             if not of_version.empty:
                 named = {"name": accountant.name, "version": version, "meant_as": accountant.answer}
                 rows.append({**named, **_counted_verdicts(of_version)})
         # Answers of the version that is named first stand for the others, whose counts are above.
-        newest = own[(own["version"] == f"v{package.versions[0]}") & (own["verdict"] == "refuted")]
+        newest = own[(own["version"] == f"v{versions[0]}") & (own["verdict"] == "refuted")]
         for erratum, group in newest.groupby("erratum"):
             refuted.append(_refuted(package, accountant, str(erratum), group))
-        older += _older(package, own)
+        older += _older(versions, own)
     example = None if refuted else _example(package, judged)
     return PackagePart(name, package, rows, refuted, older, example)
 
 
-def _older(package: Package, own: pd.DataFrame) -> list[dict[Hashable, Any]]:
+def _older(versions: Sequence[str], own: pd.DataFrame) -> list[dict[Hashable, Any]]:
     """Return the refuted answers of older versions of an accountant that a later one mends, with
     that version and its answer."""
     keys = [name for name in (*SETTING, *SIZES) if name in own]
     found = []
     for _, answers in own.groupby(keys, dropna=False, sort=False):
         later: dict[Hashable, Any] | None = None
-        for version in package.versions:
+        for version in versions:
             for row in answers[answers["version"] == f"v{version}"].to_dict("records"):
                 if row["verdict"] != "refuted":
                     later = {"since": version, "mended": row["claimed"]}
@@ -193,7 +196,7 @@ def _example(package: Package, judged: pd.DataFrame) -> Example | None:
     """Return the first answer of the newest version, or None if this run has none, as at smoke
     size."""
     accountant = package.accountants[0]
-    newest = judged["version"] == f"v{package.versions[0]}"
+    newest = judged["version"] == f"v{package.versions_of(accountant)[0]}"
     answers = judged[newest & (judged["accountant"] == accountant.name)].to_dict("records")
     if not answers:
         return None
@@ -212,8 +215,16 @@ def _refuted(
     group = group.assign(release=[release_in_words(row) for row in group.to_dict("records")])
     answers = group.to_dict("records")
     question = question_of(answers[0])
-    reason, code = package.reasons[erratum], code_of(accountant, question)
-    return Refuted(accountant.name, erratum, reason, answers, code, command_of(question))
+    return Refuted(
+        accountant=accountant.name,
+        meant_as=accountant.answer,
+        version=package.versions_of(accountant)[0],
+        erratum=erratum,
+        reason=package.reasons[erratum],
+        answers=answers,
+        code=code_of(accountant, question),
+        command=command_of(question),
+    )
 
 
 def code_of(accountant: Accountant, question: AccountingQuestion) -> str:

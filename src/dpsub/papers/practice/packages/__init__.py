@@ -36,6 +36,8 @@ class Accountant:
     name: str
     answer: str
     ways: tuple[Way, ...]
+    versions: tuple[str, ...] = ()
+    """Versions that have it, the newest first; by default all that are asked."""
 
     def way(self, question: AccountingQuestion) -> Way | None:
         """Return the way to ask a question; None if the accountant has no method for it."""
@@ -61,6 +63,14 @@ class Package:
     """Further requirements, in the form that pip takes."""
     not_asked: Mapping[str, str] = field(default_factory=dict)
     """Release that was tried and is not asked -> why."""
+    repository: str = ""
+    """Address that git knows, for versions that are no releases."""
+    commits: Mapping[str, str] = field(default_factory=dict)
+    """Version that is no release -> its commit in the repository."""
+
+    def versions_of(self, accountant: Accountant) -> tuple[str, ...]:
+        """Return the versions at which an accountant is asked, the newest first."""
+        return accountant.versions or self.versions
 
 
 def kind_of(question: AccountingQuestion) -> str:
