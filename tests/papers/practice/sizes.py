@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-LONG = ("practice_shuffling",)
+LONG = ("practice_shuffling", "practice_statements")
 """Experiments whose records take seconds."""

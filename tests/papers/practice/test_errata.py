@@ -112,3 +112,18 @@ def test_p6_the_distribution_of_the_other_order_has_a_surplus() -> None:
     composed = pld.self_compose(1000)
     assert sum(composed._pmf_add.to_dense_pmf()._probs) - 1 > 1e-5
     assert abs(sum(composed._pmf_remove.to_dense_pmf()._probs) - 1) < 1e-9
+
+
+def test_p7_one_reading_of_the_noise_is_refuted_and_the_other_is_not() -> None:
+    question = next(one for one in QUESTIONS if kind_of(one) == "wor gaussian substitute")
+    ours = dpsub.account(
+        dpsub.Wor(16), 1000, noise_multiplier=1, steps=128, delta=1e-6, adjacency="substitute"
+    )
+    known = {}
+    for noise, unit in ((1.0, "C"), (0.5, "2 C")):
+        # the event that fixed_dpsgd_event makes of its arguments
+        sample = dp.SampledWithoutReplacementDpEvent(1000, 16, dp.GaussianDpEvent(noise))
+        answer = asked(RdpAccountant, dp.SelfComposedDpEvent(sample, 128), 1e-6)
+        known[unit] = recorded(question, f"JAX Privacy events RDP, noise over {unit}")
+        assert known[unit] == pytest.approx(answer, rel=1e-5)
+    assert known["C"] < ours.lower <= ours.upper < known["2 C"]

@@ -122,3 +122,9 @@ def test_a_package_without_releases_is_asked_at_a_commit(tmp_path: Path) -> None
     )
     assert {row["printed"] for row in old_answers} == {"30.0"}
     assert {row["printed"] for row in new_answers} == {"0.125"}
+
+
+def test_accountants_of_older_versions_are_not_asked_at_a_new_one() -> None:
+    package = packages()["jax_privacy"]
+    named = {one.name for one in at(package, "9.0", "").accountants}
+    assert "JAX Privacy events RDP" in named and "JAX Privacy RDP" not in named

@@ -27,9 +27,11 @@ from dpsub.papers.practice.settings import (
     NOISES,
     QUESTIONS,
     SHUFFLED,
+    STATEMENTS,
     UNITS,
     AccountingQuestion,
     Epochs,
+    StatedEpochs,
     Units,
 )
 from dpsub.relations import Relation
@@ -173,6 +175,43 @@ class PracticeShuffling(Grid):
                 }
 
 
+class PracticeStatements(Grid):
+    """One record for each release that a statement is about: both bounds of epsilon, or of delta at
+    epsilon = 0."""
+
+    name = "practice_statements"
+    stage = "account"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64",
+        "adjacency": "str",
+        "n": "int64",
+        "m": "int64",
+        "epochs": "int64",
+        "noise_multiplier": "float64",
+        "delta": "float64",
+        "lower": "float64",
+        "upper": "float64",
+    }
+    variants = ("stated",)
+
+    class Settings(ExperimentSettings):
+        grid: Several[StatedEpochs] = Field(STATEMENTS, description="Releases.")
+
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        for release in settings.grid:
+            # The bounds that exist at once, so that the record costs little.
+            asked: dict[str, Any] = {"adjacency": release.adjacency, "quick": True, "effort": None}
+            asked |= {"delta": release.delta} if release.delta else {"epsilon": 0.0}
+            account = dpsub.account(
+                dpsub.Shuffle(release.m),
+                release.n,
+                epochs=release.epochs,
+                noise_multiplier=release.noise_multiplier,
+                **asked,
+            )
+            yield {**release.model_dump(), "lower": account.lower, "upper": account.upper}
+
+
 class PracticeGroups(Grid):
     """One record for each size of groups and bound: the epsilon that is proved for all records of a
     user together, by the law of their number, by the curve of one record composed with itself at
@@ -281,12 +320,13 @@ def ends_of(setting: AccountingQuestion, **limits: Any) -> ClaimJudge:
 
 
 def sampler_of(setting: AccountingQuestion) -> Sampler | Schedule:
-    """Return the sampler of a setting, or the schedule of its one epoch."""
+    """Return the sampler of a setting, or its schedule."""
     samplers: dict[str, Callable[[], Sampler | Schedule]] = {
         "poisson": lambda: dpsub.Poisson(setting.rate),
         "wor": lambda: dpsub.Wor(setting.m),
         "truncated_poisson": lambda: dpsub.TruncatedPoisson(setting.rate, setting.m),
         "random_allocation": lambda: dpsub.RandomAllocation(setting.steps),
+        "shuffle": lambda: dpsub.Shuffle(setting.m),
     }
     return samplers[setting.sampler]()
 

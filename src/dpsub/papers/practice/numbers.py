@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from dpsub.papers.practice.packages import Accountant, Package, asked, packages
-from dpsub.papers.practice.settings import ACCOUNTANTS, UPPER, AccountingQuestion
+from dpsub.papers.practice.packages import Accountant, Package, asked, packages, says
+from dpsub.papers.practice.settings import ACCOUNTANTS, ONE_READING, UPPER, AccountingQuestion
 from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.report.cells import LookUp
 
@@ -142,9 +142,11 @@ def questions(cells: LookUp) -> int:
 
 
 def refuted_packages(cells: LookUp) -> list[str]:
-    """Return the accountants with a refuted answer in some version."""
+    """Return the accountants with a refuted answer in some version; what is refuted in one of two
+    readings is ambiguous, and not named."""
     judged = _answers(cells, "packages", accountant="*", version="*")
-    return list(judged[judged["verdict"] == "refuted"]["accountant"].unique())
+    names = judged[judged["verdict"] == "refuted"]["accountant"].unique()
+    return [name for name in names if says()[name] != ONE_READING]
 
 
 def understated(cells: LookUp, accountant: str) -> dict[str, float]:
@@ -285,6 +287,9 @@ def release_in_words(setting: Mapping[Hashable, Any]) -> str:
     elif setting["sampler"] == "wor":
         drawn = f"of {int(setting['m']):,} of {int(setting['n']):,} records without replacement"
         words = f"{_counted(steps, 'sample')} {drawn}"
+    elif setting["sampler"] == "shuffle":
+        n, m = int(setting["n"]), int(setting["m"])
+        words = f"{_counted(steps * m // n, 'epoch')} of {n:,} records in shuffled batches of {m:,}"
     elif setting["rate"] == "1":
         words = f"{_counted(steps, 'sum')} of all records"
     else:

@@ -11,6 +11,9 @@ from dpsub.errors import ArgumentError
 from dpsub.reproduce import settings as kinds
 
 UPPER, ESTIMATE, LOWER = "upper bound", "estimate", "lower bound"
+# Its documentation leaves open in which unit it takes the noise.
+ONE_READING = "upper bound in one reading"
+CONFIDENT = "upper bound with confidence"
 KEYS = (
     "mechanism",
     "sampler",
@@ -45,9 +48,9 @@ norm bound C of a record."""
 class AccountingQuestion(kinds.Closed):
     """Releases of one kind, and the delta at which epsilon is asked for."""
 
-    sampler: Literal["poisson", "wor", "truncated_poisson", "random_allocation"] = Field(
+    sampler: Literal["poisson", "wor", "truncated_poisson", "random_allocation", "shuffle"] = Field(
         description="Poisson sampling (at rate 1: no sampling), samples of fixed size, Poisson "
-        "samples cut at a largest size, or one of all steps for each record."
+        "samples cut at a largest size, one of all steps for each record, or shuffled batches."
     )
     mechanism: Literal["gaussian", "laplace"] = Field("gaussian", description="Noise.")
     adjacency: Literal["add_remove", "substitute", "zero_out"] = Field(
@@ -71,12 +74,13 @@ class AccountingQuestion(kinds.Closed):
             "wor": (False, True, False),
             "truncated_poisson": (True, True, False),
             "random_allocation": (False, False, True),
+            "shuffle": (False, True, False),
         }
         if given != needed[self.sampler]:
             raise ArgumentError(
-                "poisson needs a rate above 0 and wor 0 < m <= n, truncated_poisson both and "
-                f"random_allocation neither, got sampler = {self.sampler}, "
-                f"rate = {self.rate:g}, n = {self.n}, m = {self.m}"
+                "poisson needs a rate above 0 and wor 0 < m <= n, as does shuffle, "
+                "truncated_poisson both and random_allocation neither, got sampler = "
+                f"{self.sampler}, rate = {self.rate:g}, n = {self.n}, m = {self.m}"
             )
 
 
@@ -207,6 +211,19 @@ def allocated(noise: float, steps: int, delta: float) -> AccountingQuestion:
     )
 
 
+def shuffled(n: int, m: int, noise: float, epochs: int, delta: float) -> AccountingQuestion:
+    """Return shuffled batches, which m divides into whole ones, a record zeroed."""
+    return AccountingQuestion(
+        sampler="shuffle",
+        adjacency="zero_out",
+        n=n,
+        m=m,
+        noise_multiplier=noise,
+        steps=epochs * n // m,
+        delta=delta,
+    )
+
+
 def under(adjacency: str, question: AccountingQuestion) -> AccountingQuestion:
     """Return the same releases under another relation."""
     return AccountingQuestion(**{**question.model_dump(), "adjacency": adjacency})
@@ -267,6 +284,10 @@ QUESTIONS = (
     allocated(1.0, 100, 1e-5),
     allocated(4.0, 10, 1e-5),
     allocated(0.8, 1000, 1e-6),
+    under("zero_out", allocated(4.0, 10, 1e-5)),
+    shuffled(60_000, 60, 1.0, 1, 1e-5),
+    shuffled(60_000, 60, 2.0, 1, 1e-5),
+    shuffled(60_000, 600, 4.0, 1, 1e-5),
 )
 """The questions that all packages are asked."""
 
@@ -287,6 +308,23 @@ SHUFFLED = tuple(
     for m, epochs in ((60, 1), (60, 30), (600, 30))
 )
 """Settings of the comparison of shuffled batches with Poisson samples."""
+
+
+class StatedEpochs(Epochs):
+    """Epochs about which somebody states a number."""
+
+    noise_multiplier: kinds.NoiseMultiplier
+    delta: float = Field(
+        0, ge=0, lt=1, description="delta at which epsilon is asked for; 0: delta at epsilon = 0."
+    )
+
+
+FIVE_EPOCHS = tuple(
+    StatedEpochs(adjacency="zero_out", m=60, epochs=5, noise_multiplier=noise, delta=1e-8)
+    for noise in (1.0, 2.0)
+)
+LONG_EPOCH = StatedEpochs(adjacency="substitute", n=1_140_000, m=1, epochs=1, noise_multiplier=1.0)
+STATEMENTS = (*FIVE_EPOCHS, LONG_EPOCH)
 
 
 class Units(kinds.Closed):

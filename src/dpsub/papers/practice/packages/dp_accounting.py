@@ -14,6 +14,12 @@ NOISE = {
     "laplace": "dp.LaplaceDpEvent({noise_multiplier})",
 }
 CUT = "dp.TruncatedSubsampledGaussianDpEvent({n} + 1, {rate}, {m}, {noise_multiplier})"
+# Merged as pull request 414 and in no release yet; the first one that has it is asked by this.
+ALLOCATED = """\
+import dp_accounting as dp
+noise = dp.GaussianDpEvent({noise_multiplier})
+event = dp.RandomAllocationDpEvent(event=noise, num_selected=1, num_steps={steps})
+epsilon = dp.pld.PLDAccountant().compose(event).get_epsilon({delta})"""
 RELATIONS = {
     "add_remove": "ADD_OR_REMOVE_ONE",
     "substitute": "REPLACE_ONE",
@@ -40,7 +46,8 @@ PACKAGE = Package(
     promise=(
         "Composes events under a relation that the caller names. A noise multiplier is documented "
         "as the noise over the norm bound of one record. The PLD accountant is pessimistic: its ε "
-        "is an upper bound, as is that of the RDP accountant."
+        "is an upper bound, as is that of the RDP accountant. RandomAllocationDpEvent is merged "
+        "(pull request 414) and in no release: it will be asked in the first one that has it."
     ),
     tracker="https://github.com/google/differential-privacy/issues",
     accountants=(
@@ -74,14 +81,16 @@ PACKAGE = Package(
                 way(PLD, "all laplace add_remove", NOISE["laplace"]),
                 way(PLD, "poisson laplace add_remove", poisson("laplace")),
                 way(PLD, "truncated_poisson gaussian add_remove", CUT),
+                Way(("random_allocation gaussian add_remove",), ALLOCATED),
             ),
         ),
     ),
     reasons={
         "P1": (
             "The noise multiplier is documented as the noise over the norm bound C of one record, "
-            "and under replacement taken as the noise over the sensitivity, which is 2 C (issue "
-            "378)."
+            "and under replacement taken as the noise over the sensitivity, which is 2 C. This is "
+            "issue 378, open since December 2025; pull request 464 of July 2026, open, halves the "
+            "noise there, which these numbers support. 0.6.0 does not."
         )
     },
 )
