@@ -67,8 +67,8 @@ class PracticeClaims(claims.Claims):
     name = "claims"
     title = "Statements of others about shuffled batches"
     caption = (
-        "Statements about shuffled epochs by van Dijk and Ertan (arXiv 2605.06259, of which the "
-        "abstract was read) and in a public manuscript by Mausberg (repository "
+        "Statements about shuffled epochs in the abstract of van Dijk and Ertan (arXiv "
+        "2605.06259) and in a public manuscript by Mausberg (repository "
         "adaptive-shuffled-gaussian-accounting, main.tex), judged by an attack and a proof."
     )
     claims = (

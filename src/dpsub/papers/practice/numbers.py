@@ -142,8 +142,8 @@ def questions(cells: LookUp) -> int:
 
 
 def refuted_packages(cells: LookUp) -> list[str]:
-    """Return the accountants with a refuted answer in some version; what is refuted in one of two
-    readings is ambiguous, and not named."""
+    """Return the accountants with a refuted answer in some version, but those that are refuted in
+    one of two readings, which are ambiguous."""
     judged = _answers(cells, "packages", accountant="*", version="*")
     names = judged[judged["verdict"] == "refuted"]["accountant"].unique()
     return [name for name in names if says()[name] != ONE_READING]
