@@ -40,7 +40,7 @@ FLAGS = {
 ALIASES = {"batch_size": "m", "sample_rate": "rate", "sigma": "noise_multiplier", "stages": "chain"}
 ALONE = ("quick", "tight", "json", "explain", "statement")  # options without a value
 # about the answer's form
-ASIDE = ("width", "time_limit", "effort", "certificate", "plot", "clip", "variant")
+ASIDE = ("width", "time_limit", "effort", "certificate", "plot", "clip", "prior", "variant")
 ASKED = (
     *("n", "noise_multiplier", "steps", "epochs", "group", "adjacency", "mechanism"),
     *("epsilon", "delta", "denominator"),
