@@ -179,10 +179,10 @@ def test_too_little_work_leaves_the_bound_of_the_revealed_step() -> None:
 
 
 def test_a_shuffle_costs_no_more_than_a_fixed_order() -> None:
-    # with this noise hiding the step gains nothing, and a profile's grid is coarser than a pair's
-    asked: dict[str, Any] = {"noise_multiplier": 1.4, "delta": 1e-5, "adjacency": "zero_out"}
+    # with this noise hiding the step gains little, and a profile's grid is coarser than a pair's
+    asked: dict[str, Any] = {"noise_multiplier": 0.6, "delta": 1e-5, "adjacency": "zero_out"}
     shuffled = dpsub.account(dpsub.Shuffle(60), 60_000, **asked)
-    assert shuffled.theorem.startswith("Theorem 76")
+    assert shuffled.theorem.startswith("Theorems 76 and 89,")
     assert shuffled.upper <= dpsub.account(dpsub.Deterministic(60), 60_000, **asked).upper
 
 

@@ -15,7 +15,7 @@ All sums are of positive terms; what they and the points may be off by is charge
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol, TypeVar
@@ -104,6 +104,43 @@ def upper_mean(order: float, f: float, t: int, fineness: float, tail: float) -> 
         total += float(np.einsum("i,i", a.mass[rows], np.einsum("ij,j->i", sums, b.mass)))
     rounding = _EPS * (a.value.size + b.value.size + 64)
     return (total * (1 + rounding) + TINY + a.beyond + b.beyond) / t
+
+
+def upper_means(
+    order: float, f: float, counts: Sequence[int], fineness: float, tail: float
+) -> list[float]:
+    """Return upper bounds as `upper_mean` for several numbers of steps, each of them a power of 2,
+    or the sum of two."""
+    law = _single_above(order, f, fineness, tail)
+    doubled = {1: law}
+    while 2 * law.terms <= max(counts):
+        law = _joined_above(law, law, fineness, tail)
+        doubled[law.terms] = law
+    bounds = []
+    for t in counts:
+        first = doubled[t & -t]
+        if first.terms == t:
+            mean = float(np.einsum("i,i", first.mass, np.maximum(first.value, 0.0)))
+            mean = mean * (1 + _EPS * (first.value.size + 64)) + TINY + first.beyond
+        else:
+            mean = _sum_above_zero(first, doubled[t - first.terms])
+        bounds.append(mean / t * (1 + 4 * _EPS))
+    return bounds
+
+
+def _sum_above_zero(a: UpperLaw, b: UpperLaw) -> float:
+    """Return an upper bound of the mean of the positive part of the sum of two."""
+    # of each value of the first law all of the second one that lift the sum above 0
+    work.spend(work.TERM * (a.value.size + b.value.size))
+    lifting = np.searchsorted(b.value, -a.value, side="right")
+    mass, mean, size = (
+        np.append(np.cumsum(each[::-1])[::-1], 0.0)[lifting]
+        for each in (b.mass, b.mass * b.value, b.mass * np.abs(b.value))
+    )
+    # the mean of what is above 0 is a difference: it is off by a share of what it is made from
+    off = _EPS * (2 * b.value.size + 16) * (size + np.abs(a.value) * mass)
+    total = float(np.einsum("i,i", a.mass, np.maximum(mean + a.value * mass, 0.0) + off))
+    return total * (1 + _EPS * (a.value.size + 64)) + TINY + a.beyond + b.beyond
 
 
 def attained(

@@ -1,5 +1,5 @@
 """Shuffled epochs: an upper bound that does not reveal the record's step (docs/proofs/shuffling.md,
-Lemmas 48, 52 and 60, Theorems 49, 61 and 76).
+Lemmas 48, 52 and 60, Theorems 49, 61, 76 and 89).
 
 A uniform order of T records, one per step, is obtained from one that starts with the differing
 record: it changes places with the record of a uniform step J. Without step 1, the epoch would be a
@@ -7,7 +7,8 @@ random allocation of one vector to 1 of T - 1 steps. The output of step 1 change
 steps. Where no weight exceeds 1/k, the allocation is to 1 of k steps or better; the mean excess
 above 1/k (`leak`) is charged; or each weight pays for itself (`weights`). The two data sets are
 compared by way of an epoch in which another record stands in for the differing one, or directly,
-whichever gives less.
+whichever gives less. With less noise the record hides among those that look as if they contributed
+nothing (`null_clones`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from dpsub.accounting.schemes.shuffling.differences import (
     Differences,
     Fineness,
 )
+from dpsub.accounting.schemes.shuffling.null_clones import Bounds, NullClones
 from dpsub.accounting.schemes.shuffling.weights import WeighedBound, Weights
 
 _CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
@@ -58,6 +60,8 @@ _WORK_BY_REFERENCE, _MOST_BY_REFERENCE = 4e8, 10**5  # of a law of Theorem 49, a
 _SEEN = 0.03  # share of what is charged from which on fewer steps may give less
 # of what is charged, and of the bound before: a mean that may be cut from the law of one difference
 _UNSEEN_CHARGE, _UNSEEN_BOUND, _BOUND_AT_FIRST = 1e-5, 1e-3, 1e-3
+# bounds by weights at which it is asked whether clones give less
+_SEEN_LEAST, _SEEN_MOST = 1e-8, 1e-3
 # for a certificate: with so many places of all grids together the verifier does all sums in a
 # minute, and in two; with more there are coarser grids, and fewer orders
 _SHORT, _LONG = 300_000, 600_000
@@ -132,8 +136,8 @@ class CertifiedBounds(NamedTuple):
 
 
 class HiddenStep:
-    """One epoch of T steps that hold a record each: Theorems 49, 61 and 76, for a >= 1 and both
-    orders of the data sets, or the bound of the revealed step where that is smaller.
+    """One epoch of T steps that hold a record each: Theorems 49, 61, 76 and 89, for a >= 1 and
+    both orders of the data sets, or the bound of the revealed step where that is smaller.
 
     Parameters
     ----------
@@ -199,11 +203,39 @@ class HiddenStep:
 
     @property
     def amplifies(self) -> bool:
-        """Whether the step may be hidden: Theorem 61 has some number of steps, or Theorem 76 gives
-        less than a revealed step at order 1."""
-        if self.distance / self.s > _FARTHEST or (self.steps <= _FEWEST and self.in_steps == 1):
+        """Whether the step may be hidden."""
+        if self.distance / self.s > _FARTHEST:
+            return False
+        return self.has_clones or self.has_weights
+
+    @cached_property
+    def has_weights(self) -> bool:
+        """Whether Theorem 61 has some number of steps, or Theorem 76 gives less than a revealed
+        step at order 1."""
+        if self.steps <= _FEWEST and self.in_steps == 1:
             return False
         return bool(self.choices) or self._at_order_1.value < self.revealed(np.zeros(1))[0]
+
+    @cached_property
+    def has_clones(self) -> bool:
+        """Whether Theorem 89 may give less than a revealed step."""
+        return self.in_steps == 1 and self._clones.gains
+
+    @cached_property
+    def _clones(self) -> NullClones:
+        return NullClones(self.steps, self.s, self.distance, self._last_order)
+
+    @cached_property
+    def _cloned(self) -> Bounds | None:
+        """Return bounds by Theorem 89; None where weights give less for less work."""
+        if not self.has_clones:
+            return None
+        if self.has_weights and self.distance > 1:
+            usual = [bound for bound in self._weighed if _SEEN_LEAST < bound.value < _SEEN_MOST]
+            probes = usual[:1] + usual[-1:]
+            if probes and all(self._clones.at(*each[:2]) > each.value for each in probes):
+                return None
+        return self._clones.bounds
 
     @property
     def _last_order(self) -> float:
@@ -232,9 +264,11 @@ class HiddenStep:
     def _in_a_step(self, x: np.ndarray) -> np.ndarray:
         """Upper bounds where the record is in a step."""
         best = self.revealed(x)
-        for bounds in (self._direct, self._weighed):
+        for bounds in (self._direct, self._weighed) if self.has_weights else ():
             if len(bounds) > 1:
                 best = np.minimum(best, falling(x, *_points(bounds)))
+        if self._cloned is not None:
+            best = np.minimum(best, falling(x, *self._cloned))
         if self._is_coarse:
             for by_reference in self._referenced.values():
                 best = np.minimum(best, falling(x, self._nodes, by_reference))
@@ -481,7 +515,7 @@ class HiddenStepEvent(DominatedEvent):
 
     @classmethod
     def of(cls, hidden: HiddenStep) -> HiddenStepEvent:
-        """Return the event whose profile Theorems 49, 61 and 76 give."""
+        """Return the event whose profile Theorems 49, 61, 76 and 89 give."""
         return cls(lambda tail: (hidden.profile, None), None, hidden=hidden)
 
     @classmethod

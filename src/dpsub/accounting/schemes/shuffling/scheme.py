@@ -49,6 +49,8 @@ from dpsub.sampling.chains import Wor
 from dpsub.sampling.schedules import Shuffle
 
 _REVEALED, _HIDDEN, _UNSEEN = (Theorem(number, "4.3") for number in ("19", "76", "78"))
+_CLONES = Theorem("theorems 76 and 89", "4.3")
+"""Of which the smaller one counts at each order."""
 _IN_CERTIFICATES = Theorem("61", "4.3")
 """The name of both theorems about a hidden step in certificates."""
 PLAN = "the order of the records is drawn uniformly, again in every epoch, and kept secret"
@@ -116,7 +118,7 @@ def epoch_case(release: Release, relation: Relation, *, drawn_again: bool = True
         # in an epoch whose last step is smaller a record may have one step fewer to be in
         hidden = _hidden_step(n // schedule.m, s, float(distance)) if drawn_again else None
         if hidden is not None:
-            theorem = _HIDDEN
+            theorem = _CLONES if hidden.has_clones else _HIDDEN
             # the grid of a profile is coarser than that of a pair
             bound, also_bound = HiddenStepEvent.of(hidden), revealed
             certified = (

@@ -1,0 +1,188 @@
+"""Shuffled epochs: the record hidden among records that look as if they contributed nothing
+(docs/proofs/shuffling.md, Theorem 89).
+
+The output of a step around another record is, up to a small total variation, a mixture with the
+weight p of the output of a step that holds no record. Those of the other records for which the
+latter is drawn are its null clones. Where all others, and their steps, are revealed, the record is
+in 1 of K steps, K - 1 the number of clones, and none of the other steps tells which. Any p is
+valid, at each order another one.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import bdtr
+
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.profiles import gaussian_profile
+from dpsub.accounting.schemes.allocation.one_step import MeanLaw, mean_laws
+from dpsub.accounting.schemes.allocation.opposite import upper_means
+
+_WEIGHTS = 96  # weights p that are tried
+# charges at order 1 of the largest and of the smallest weight; and the mean number of clones from
+# which on a weight is tried
+_MOST_CHARGE, _LEAST_CHARGE, _FEWEST_CLONES = 0.3, 1e-24, 0.02
+_FACTORS = (1, 3, 5)  # of powers of 2: numbers of steps to which they are rounded down
+_NODES = 160  # log orders, where the laws do not depend on the order
+_FINENESS, _TAIL = 0.1, 1e-24  # of laws of means, and what is cut off
+# by how much the logarithm of the bound falls from one order to the next where laws depend on it,
+# and where it is rare; the bound at which it ends, and by how much steps grow
+_FALL, _RARE_FALL, _RARE, _UNSEEN, _GROWTH = 1.0, 1.5, 1e-10, 1e-20, 1.6
+_ORDERS = 40  # of them, about
+_CUT = 1e-6  # of a bound: what may be cut off
+_GAIN = 0.97  # of the bound of a revealed step: with more nothing is gained
+_PROBES, _USUAL = 24, 0.1  # log orders at which this is asked, and the largest such bound there
+# of scipy's distribution function of binomial numbers; by comparison with sums of 40 digits it is
+# off by some 1e-9 of itself at most
+_BINOMIAL_ERROR, _BINOMIAL_UNDERFLOW = 1e-6, 1e-40
+_ROUNDING = 1 + 1e-9
+_EPS = float(np.finfo(float).eps)
+
+
+class Bounds(NamedTuple):
+    """Bounds of H_a at increasing log orders, shape (n,) each."""
+
+    log_order: np.ndarray
+    value: np.ndarray
+
+
+class NullClones:
+    """One epoch of T steps that hold a record each: Theorem 89, for a >= 1 and both orders of the
+    data sets.
+
+    Parameters
+    ----------
+    steps : int
+        T.
+    s : float
+        Noise multiplier.
+    distance : float
+        Of the differing record's two vectors: 2 under `substitute`, 1 under `zero_out`.
+    last_order : float
+        Log order up to which bounds are asked for.
+    """
+
+    def __init__(self, steps: int, s: float, distance: float, last_order: float) -> None:
+        self.steps, self.s, self.distance, self.last_order = steps, s, distance, last_order
+
+    @property
+    def gains(self) -> bool:
+        """Whether the bound may be less than that of a revealed step: it is no less than with the
+        step known where there are no clones, and hidden altogether elsewhere."""
+        if self.weights.size == 0:
+            return False
+        x = np.linspace(0.0, self.last_order, _PROBES)
+        known = self._known(x)
+        alone = np.exp((self.steps - 1) * np.log1p(-self.weights))
+        least = alone[:, None] * known + np.multiply.outer(self.charges, 1 + np.exp(x))
+        return bool(np.any((least.min(axis=0) < _GAIN * known) & (known < _USUAL)))
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Return weights p that are tried, decreasing."""
+        log_odds = np.linspace(0.01, 1 / self.s**2 + 15 / self.s, 500)
+        weights, charge = np.exp(-log_odds), self._charges(log_odds)
+        tried = 2 * charge <= _MOST_CHARGE
+        tried &= (2 * charge >= _LEAST_CHARGE) & ((self.steps - 1) * weights >= _FEWEST_CLONES)
+        if not tried.any():
+            return np.zeros(0)
+        first, last = log_odds[tried][[0, -1]]
+        chosen: np.ndarray = np.exp(-np.linspace(first, last, _WEIGHTS))
+        return chosen
+
+    @cached_property
+    def charges(self) -> np.ndarray:
+        """Return (T - 1) gamma(p) for each weight."""
+        # p is the double, whose logarithm is off by eps of itself
+        return self._charges(-np.log(self.weights) * (1 - 4 * _EPS))
+
+    def _charges(self, log_odds: np.ndarray) -> np.ndarray:
+        of_one = np.exp(-log_odds) * gaussian_profile(log_odds, np.full(1, 1 / self.s))
+        return np.asarray((self.steps - 1) * of_one * _ROUNDING)
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Return numbers of steps K to which they are rounded down, shape (c,), from 1 on."""
+        most = 1 + (self.steps - 1) * float(self.weights.max())
+        doubled = 2 ** np.arange(math.ceil(math.log2(most)) + 1)
+        counts = np.unique(np.concatenate([[1], *(factor * doubled for factor in _FACTORS)]))
+        return counts[counts <= most]
+
+    @cached_property
+    def _fewer(self) -> np.ndarray:
+        """Return probabilities that K is less than the next number, for each weight and number, of
+        shape (w, c): 1 for the last number."""
+        clones = np.append(self.counts[1:] - 2, self.steps - 1)
+        fewer = bdtr(clones.astype(float), self.steps - 1, self.weights[:, None])
+        return np.asarray(np.minimum(fewer * (1 + _BINOMIAL_ERROR) + _BINOMIAL_UNDERFLOW, 1.0))
+
+    def mixed(self, log_order: np.ndarray, divergences: np.ndarray) -> np.ndarray:
+        """Return the least bound over all weights, shape (n,), from bounds of an allocation to 1 of
+        as many steps as each of the numbers, shape (c, n)."""
+        # they fall with the number: the mean is that of their falls
+        falling = np.minimum.accumulate(divergences, axis=0)
+        falls = falling - np.append(falling[1:], np.zeros((1, falling.shape[1])), axis=0)
+        bounds = np.einsum("wc,cn->wn", self._fewer, falls)
+        bounds += np.multiply.outer(self.charges, 1 + np.exp(log_order))
+        return np.asarray(bounds.min(axis=0) * _ROUNDING)
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """Return bounds, down to where they are no longer seen."""
+        return self._replaced() if self.distance > 1 else self._set_to_zero()
+
+    def _set_to_zero(self) -> Bounds:
+        # the laws of the likelihood ratio are the same for all orders
+        x = np.append(0.0, np.geomspace(1e-4 * self.last_order, self.last_order, _NODES))
+        counts = self.counts.tolist()
+        laws = {
+            law.terms: law
+            for most in [k for k in counts if 2 * k > counts[-1]]  # of each factor
+            for law, _ in mean_laws(most, self.s, _FINENESS, _TAIL, True)
+        }
+        work.spend(work.NUMBER * 6 * x.size * sum(laws[k].mass.size for k in counts))
+        both = np.array([_divergences(laws[k], np.exp(x)) for k in counts])
+        hidden = np.minimum(both, self._known(x))
+        directions = [self.mixed(x, hidden[:, way]) for way in range(2)]
+        return Bounds(x, np.max(directions, axis=0))
+
+    def _replaced(self) -> Bounds:
+        before = work.spent()
+        x, value = 0.0, self.at(0.0, 1.0)
+        # nothing is begun that is not finished
+        work.ensure(_ORDERS * (work.spent() - before), "the bound by null clones")
+        found, step = [(x, value)], value / 2
+        while _UNSEEN < value < self._known(np.array([x]))[0] and x < self.last_order:
+            x, least = min(x + step, self.last_order), value
+            value = self.at(x, least)
+            found.append((x, value))
+            wanted = _FALL if value > _RARE else _RARE_FALL
+            fell = max(math.log(least / value), 1e-9)
+            step *= min(max(wanted / fell, 1 / 4), _GROWTH)
+        return Bounds(*np.array(found).T)
+
+    def at(self, log_order: float, about: float) -> float:
+        """Return the bound under `substitute` at one order, where it is about so much."""
+        order, x = math.exp(log_order), np.array([log_order])
+        tail = _CUT * about / self.counts[-1]
+        hidden = upper_means(order, 1 / self.s, self.counts.tolist(), _FINENESS, tail)
+        divergences = np.minimum(np.array(hidden)[:, None], self._known(x))
+        return float(self.mixed(x, divergences)[0])
+
+    def _known(self, log_order: np.ndarray) -> np.ndarray:
+        return gaussian_profile(log_order, np.full(1, self.distance / self.s))
+
+
+def _divergences(law: MeanLaw, order: np.ndarray) -> np.ndarray:
+    """Return E (L - a)_+ and E (1 - a L)_+ from above, shape (2, n)."""
+    # as the law has it: masses and ratios are off by shares of themselves
+    off = law.ratio_error + 4 * _EPS
+    above = np.maximum(law.ratio * (1 + off) - order[:, None], 0.0)
+    below = np.maximum(1 - order[:, None] * (law.ratio * (1 - off)), 0.0)
+    grown = 1 + 2 * law.mass_error + 2 * _EPS * law.mass.size
+    means = [np.einsum("ni,i", part, law.mass) for part in (above, below)]
+    return (np.array(means) + law.lost) * grown
