@@ -150,10 +150,16 @@ class HiddenStep:
     in_steps : float
         Probability that a record is in a step. Below 1 a record whose place is taken is dropped and
         tells nothing (Theorem 78).
+    is_kept : bool
+        Whether the epoch stands for several in one order, `s` being that of Theorem 83. What the
+        first steps tell of a place is not bounded then: null clones alone hide a step.
     """
 
-    def __init__(self, steps: int, s: float, distance: float, in_steps: float = 1.0) -> None:
+    def __init__(
+        self, steps: int, s: float, distance: float, in_steps: float = 1.0, is_kept: bool = False
+    ) -> None:
         self.steps, self.s, self.distance, self.in_steps = steps, s, distance, in_steps
+        self._is_kept = is_kept
         # total variation between two places of a vector of length 2
         between = gaussian_profile(np.zeros(1), np.array([2 * math.sqrt(2) / s]))
         self._variation = float(between[0])
@@ -212,7 +218,7 @@ class HiddenStep:
     def has_weights(self) -> bool:
         """Whether Theorem 61 has some number of steps, or Theorem 76 gives less than a revealed
         step at order 1."""
-        if self.steps <= _FEWEST and self.in_steps == 1:
+        if self._is_kept or (self.steps <= _FEWEST and self.in_steps == 1):
             return False
         return bool(self.choices) or self._at_order_1.value < self.revealed(np.zeros(1))[0]
 
@@ -535,7 +541,10 @@ class HiddenStepEvent(DominatedEvent):
 
 
 @work.remembered(64)  # of questions that are equal: a search asks again and again
-def hidden_step(steps: int, s: float, distance: float, in_steps: float = 1.0) -> HiddenStep | None:
-    """Return the bound of one epoch; None where a hidden step gives nothing."""
-    hidden = HiddenStep(steps, s, distance, in_steps)
+def hidden_step(
+    steps: int, s: float, distance: float, in_steps: float = 1.0, is_kept: bool = False
+) -> HiddenStep | None:
+    """Return the bound of one epoch, or of several in one order; None where a hidden step gives
+    nothing."""
+    hidden = HiddenStep(steps, s, distance, in_steps, is_kept)
     return hidden if hidden.amplifies else None

@@ -75,8 +75,8 @@ def shuffling(release: Release, relation: Relation) -> Case:
 
 
 def epoch_case(release: Release, relation: Relation, *, drawn_again: bool = True) -> Case:
-    """Return the case of one epoch; where its order is not drawn again, of the steps of several
-    that stand for one epoch, and then what the first step tells of a place is not bounded."""
+    """Return the case of one epoch; where its order is not drawn again, of several that stand for
+    one."""
     if relation is Relation.ADD_REMOVE:
         # sizes of batches are public where data sets agree in n
         needs_fixed_denominator(release, relation)
@@ -116,15 +116,15 @@ def epoch_case(release: Release, relation: Relation, *, drawn_again: bool = True
         events, choices = _attacks(steps, relation, s, in_steps)
         proved = f"the record's step of an epoch revealed: N({distance}, s^2) against N(0, s^2)"
         # in an epoch whose last step is smaller a record may have one step fewer to be in
-        hidden = _hidden_step(n // schedule.m, s, float(distance)) if drawn_again else None
+        hidden = _hidden_step(n // schedule.m, s, float(distance), is_kept=not drawn_again)
         if hidden is not None:
             theorem = _CLONES if hidden.has_clones else _HIDDEN
             # the grid of a profile is coarser than that of a pair
             bound, also_bound = HiddenStepEvent.of(hidden), revealed
-            certified = (
-                Certified(revealed, _REVEALED),
-                Certified(HiddenStepEvent.certified(hidden, hidden.references), _IN_CERTIFICATES),
-            )
+            certified = (Certified(revealed, _REVEALED),)
+            if hidden.has_weights:
+                proof = HiddenStepEvent.certified(hidden, hidden.references)
+                certified += (Certified(proof, _IN_CERTIFICATES),)
             proved += ", or the step hidden among those of the other records, whichever is smaller"
         unseen = _hidden_step(steps, s, float(distance), in_steps) if in_steps < 1 else None
         if unseen is not None:
@@ -156,11 +156,13 @@ def epoch_case(release: Release, relation: Relation, *, drawn_again: bool = True
     )
 
 
-def _hidden_step(steps: int, s: float, distance: float, in_steps: float = 1.0) -> HiddenStep | None:
+def _hidden_step(
+    steps: int, s: float, distance: float, in_steps: float = 1.0, is_kept: bool = False
+) -> HiddenStep | None:
     """Return the bound that hides the step; None where that gives nothing, or where the budget does
     not suffice to tell."""
     try:
-        return hidden_step(steps, s, distance, in_steps)
+        return hidden_step(steps, s, distance, in_steps, is_kept)
     except OutOfWorkError:
         return None
 
