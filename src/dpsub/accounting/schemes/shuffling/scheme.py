@@ -50,7 +50,7 @@ from dpsub.sampling.schedules import Shuffle
 
 _REVEALED, _HIDDEN, _UNSEEN = (Theorem(number, "4.3") for number in ("19", "76", "78"))
 _CLONES = Theorem("theorems 76 and 89", "4.3")
-"""Of which the smaller one counts at each order."""
+"""At each order the smaller one counts."""
 _IN_CERTIFICATES = Theorem("61", "4.3")
 """The name of both theorems about a hidden step in certificates."""
 PLAN = "the order of the records is drawn uniformly, again in every epoch, and kept secret"
