@@ -28,13 +28,14 @@ _WEIGHTS = 96  # weights p that are tried
 _MOST_CHARGE, _LEAST_CHARGE, _FEWEST_CLONES = 0.3, 1e-24, 0.02
 _FACTORS = (1, 3, 5)  # of powers of 2: numbers of steps to which they are rounded down
 _NODES = 160  # log orders, where the laws do not depend on the order
-_FINENESS, _TAIL = 0.1, 1e-24  # of laws of means, and what is cut off
+# cells of laws of means, in deviations, where noise is 1, and at most; and what is cut off
+_FINENESS, _COARSEST, _TAIL = 0.07, 0.12, 1e-24
 # by how much the logarithm of the bound falls from one order to the next where laws depend on it,
 # and where it is rare; the bound at which it ends, and by how much steps grow
-_FALL, _RARE_FALL, _RARE, _UNSEEN, _GROWTH = 1.0, 1.5, 1e-10, 1e-20, 1.6
+_FALL, _RARE_FALL, _RARE, _UNSEEN, _GROWTH = 1.0, 1.8, 1e-10, 1e-20, 1.6
 _ORDERS = 40  # of them, about
 _CUT = 1e-6  # of a bound: what may be cut off
-_GAIN = 0.97  # of the bound of a revealed step: with more nothing is gained
+_GAIN = 0.9  # of the bound of a revealed step: with more nothing is gained
 _PROBES, _USUAL = 24, 0.1  # log orders at which this is asked, and the largest such bound there
 # of scipy's distribution function of binomial numbers; by comparison with sums of 40 digits it is
 # off by some 1e-9 of itself at most
@@ -142,7 +143,7 @@ class NullClones:
         laws = {
             law.terms: law
             for most in [k for k in counts if 2 * k > counts[-1]]  # of each factor
-            for law, _ in mean_laws(most, self.s, _FINENESS, _TAIL, True)
+            for law, _ in mean_laws(most, self.s, self._fineness, _TAIL, True)
         }
         work.spend(work.NUMBER * 6 * x.size * sum(laws[k].mass.size for k in counts))
         both = np.array([_divergences(laws[k], np.exp(x)) for k in counts])
@@ -169,9 +170,13 @@ class NullClones:
         """Return the bound under `substitute` at one order, where it is about so much."""
         order, x = math.exp(log_order), np.array([log_order])
         tail = _CUT * about / self.counts[-1]
-        hidden = upper_means(order, 1 / self.s, self.counts.tolist(), _FINENESS, tail)
+        hidden = upper_means(order, 1 / self.s, self.counts.tolist(), self._fineness, tail)
         divergences = np.minimum(np.array(hidden)[:, None], self._known(x))
         return float(self.mixed(x, divergences)[0])
+
+    @property
+    def _fineness(self) -> float:
+        return min(_FINENESS * self.s, _COARSEST)
 
     def _known(self, log_order: np.ndarray) -> np.ndarray:
         return gaussian_profile(log_order, np.full(1, self.distance / self.s))
