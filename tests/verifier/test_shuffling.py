@@ -572,6 +572,8 @@ def small():
         patched.setattr(f"{shuffled}.differences._PLACES", COARSE)
         patched.setattr(f"{shuffled}.hidden_step._UNSEEN", 1e-6)
         patched.setattr(f"{shuffled}.hidden_step._FIRST", 1.0)
+        # the verifier does not know Theorem 89
+        patched.setattr(HiddenStep, "has_clones", False)
         yield
 
 
