@@ -28,12 +28,13 @@ _WEIGHTS = 96  # weights p that are tried
 _MOST_CHARGE, _LEAST_CHARGE, _FEWEST_CLONES = 0.3, 1e-24, 0.02
 _FACTORS = (1, 3, 5)  # of powers of 2: numbers of steps to which they are rounded down
 _NODES = 160  # log orders, where the laws do not depend on the order
-# cells of laws of means, in deviations, where noise is 1, and at most; and what is cut off
-_FINENESS, _COARSEST, _TAIL = 0.07, 0.12, 1e-24
+# cells of laws of means, in deviations, where noise is 1, and at most; the square of those for each
+# time that a number of terms is doubled, so that the work is limited; and what is cut off
+_FINENESS, _COARSEST, _DOUBLED, _TAIL = 0.07, 0.12, 1e-3, 1e-24
 # by how much the logarithm of the bound falls from one order to the next where laws depend on it,
 # and where it is rare; the bound at which it ends, and by how much steps grow
 _FALL, _RARE_FALL, _RARE, _UNSEEN, _GROWTH = 1.0, 1.8, 1e-10, 1e-20, 1.6
-_ORDERS = 40  # of them, about
+_ORDERS = 32  # of them, about
 _CUT = 1e-6  # of a bound: what may be cut off
 _GAIN = 0.9  # of the bound of a revealed step: with more nothing is gained
 _PROBES, _USUAL = 24, 0.1  # log orders at which this is asked, and the largest such bound there
@@ -176,7 +177,8 @@ class NullClones:
 
     @property
     def _fineness(self) -> float:
-        return min(_FINENESS * self.s, _COARSEST)
+        doubled = math.log2(self.counts[-1])
+        return max(min(_FINENESS * self.s, _COARSEST), math.sqrt(_DOUBLED * doubled))
 
     def _known(self, log_order: np.ndarray) -> np.ndarray:
         return gaussian_profile(log_order, np.full(1, self.distance / self.s))
