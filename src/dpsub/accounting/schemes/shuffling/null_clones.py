@@ -177,8 +177,11 @@ class NullClones:
 
     @property
     def _fineness(self) -> float:
-        doubled = math.log2(self.counts[-1])
-        return max(min(_FINENESS * self.s, _COARSEST), math.sqrt(_DOUBLED * doubled))
+        wanted = min(_FINENESS * self.s, _COARSEST)
+        if self.distance == 1:
+            return wanted
+        # there are laws for each order
+        return max(wanted, math.sqrt(_DOUBLED * math.log2(self.counts[-1])))
 
     def _known(self, log_order: np.ndarray) -> np.ndarray:
         return gaussian_profile(log_order, np.full(1, self.distance / self.s))
