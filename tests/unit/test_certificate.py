@@ -100,9 +100,9 @@ def test_claims_are_the_answer_with_nine_digits(name: str) -> None:
     claim = certificate["claim"]
     assert claim["lower"] <= found.lower <= found.upper <= claim["upper"]
     # attacks with vectors in the plane are not written; of a record replaced in one step the
-    # verifier knows an earlier theorem and attack alone
-    is_earlier = name == "allocation, substitute"
-    is_lower = not is_earlier and name != "truncated"
+    # verifier knows an earlier theorem and attack alone, and of shuffled epochs earlier theorems
+    is_earlier = name in ("allocation, substitute", "shuffle")
+    is_lower = name not in ("allocation, substitute", "truncated")
     assert not is_lower or math.isclose(claim["lower"], found.lower, rel_tol=1e-8)
     assert is_earlier or math.isclose(claim["upper"], found.upper, rel_tol=1e-8)
 

@@ -196,9 +196,8 @@ def test_epochs_compose() -> None:
     )
     lower, upper = ends(steps, 1, Relation.SUBSTITUTE, s, epsilon, epochs=2)
     assert lower > exact  # all steps tell more than the largest
-    assert upper == pytest.approx(
-        float(GaussianProfile(2 * math.sqrt(2) / s).delta(epsilon)), rel=2e-3
-    )
+    # with both steps known
+    assert exact < upper <= float(GaussianProfile(2 * math.sqrt(2) / s).delta(epsilon)) * 1.002
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

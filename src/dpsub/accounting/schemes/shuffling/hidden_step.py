@@ -212,7 +212,8 @@ class HiddenStep:
         """Whether the step may be hidden."""
         if self.distance / self.s > _FARTHEST:
             return False
-        return self.has_clones or self.has_weights
+        # both are asked: a budget that does not suffice for the one leaves neither
+        return any([self.has_weights, self.has_clones])
 
     @cached_property
     def has_weights(self) -> bool:
