@@ -206,7 +206,7 @@ def test_the_positive_part_of_a_sum_keeps_its_digits() -> None:
 
 def test_binomial_numbers_are_counted_from_above() -> None:
     mpmath.mp.dps = 30
-    for steps, s in ((3, 2.0), (100, 1.4), (1000, 2.0), (100_000, 1.2)):
+    for steps, s in ((3, 2.0), (100, 1.4), (1000, 2.0), (100_000, 1.2), (10**10, 2.0)):
         hiding = clones(steps, s, 1.0)
         for place in range(0, hiding.weights.size, 19):
             p = mpmath.mpf(float(hiding.weights[place]))

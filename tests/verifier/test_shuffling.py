@@ -522,7 +522,7 @@ def test_a_step_that_might_as_well_be_revealed_is_proved_so(tmp_path):
     answer = dpsub.account(
         dpsub.Shuffle(60),
         60_000,
-        noise_multiplier=0.7,
+        noise_multiplier=0.4,
         epochs=1,
         delta=1e-5,
         adjacency="zero_out",
