@@ -63,7 +63,7 @@ def environment(package: Package, version: str, folder: Path) -> Path:
 
 def check_out(repository: str, commit: str, folder: Path) -> Path:
     """Return a folder with the files of a repository at a commit."""
-    clone = ["git", "clone", "--quiet", "--no-checkout", repository, folder]
+    clone = ["git", "clone", "--quiet", "--no-checkout", repository, str(folder)]
     subprocess.run(clone, check=True)
     subprocess.run(["git", "-C", folder, "checkout", "--quiet", "--detach", commit], check=True)
     return folder

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -62,7 +62,8 @@ class Change:
         return self.before is not None and self.before.verdict != self.after.verdict
 
     def __str__(self) -> str:
-        setting = {name: key_text(value) for name, value in self.question.model_dump().items()}
+        fields = self.question.model_dump()
+        setting: dict[Hashable, str] = {name: key_text(value) for name, value in fields.items()}
         # in words as on the pages
         released = f"{release_in_words(setting)}, noise multiplier {setting['noise_multiplier']}"
         before, after = (str(one or "no answer") for one in (self.before, self.after))
@@ -101,11 +102,9 @@ def changes(
     before: Iterable[Mapping[str, str]], after: Iterable[Mapping[str, str]]
 ) -> Iterator[Change]:
     """Yield the differences of two versions' answers, given as they are recorded."""
-    told = pd.concat(
-        [
-            pd.DataFrame(before).assign(version="before"),
-            pd.DataFrame(after).assign(version="after"),
-        ]
+    told = pd.DataFrame(
+        [{**row, "version": "before"} for row in before]
+        + [{**row, "version": "after"} for row in after]
     )
     for question in QUESTIONS:
         both = recorded_for(question, told)
