@@ -144,9 +144,9 @@ class NullClones:
         x = np.append(0.0, np.geomspace(1e-4 * self.last_order, self.last_order, _NODES))
         counts = self.counts.tolist()
         laws = {
-            law.terms: law
+            joined.law.terms: joined.law
             for most in [k for k in counts if 2 * k > counts[-1]]  # of each factor
-            for law, _ in mean_laws(most, self.s, self._fineness, _TAIL, True)
+            for joined in mean_laws(most, self.s, self._fineness, _TAIL, True)
         }
         work.spend(work.NUMBER * 6 * x.size * sum(laws[k].mass.size for k in counts))
         both = np.array([_divergences(laws[k], np.exp(x)) for k in counts])
