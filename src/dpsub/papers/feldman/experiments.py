@@ -84,15 +84,16 @@ class Answers(Grid):
         answers = published.load("feldman", "answers")
         for record in run.records[Bounds.name].to_dict("records"):
             question = [published.key_text(record[name]) for name in ASKED]
-            for answer in answers[(answers[[*ASKED]] == question).all(axis=1)].itertuples():
-                claimed = float(answer.printed)
+            recorded = answers[(answers[[*ASKED]] == question).all(axis=1)]
+            for answer in recorded.to_dict("records"):
+                claimed = float(answer["printed"])
                 ends = (record["allocation_lower"], record["allocation_upper"])
                 yield {
                     **{name: record[name] for name in self.columns if name in record},
-                    "package": answer.package,
-                    "method": answer.method,
+                    "package": answer["package"],
+                    "method": answer["method"],
                     "claimed": claimed,
-                    "holds": judged(claimed, *ends, below=answer.method != LOWER),
+                    "holds": judged(claimed, *ends, below=answer["method"] != LOWER),
                 }
 
 
