@@ -35,7 +35,7 @@ from dpsub.accounting.schemes.shuffling.differences import (
     Differences,
     Fineness,
 )
-from dpsub.accounting.schemes.shuffling.null_clones import Bounds, NullClones
+from dpsub.accounting.schemes.shuffling.null_clones import CloneBounds, NullClones
 from dpsub.accounting.schemes.shuffling.weights import WeighedBound, Weights
 
 _CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
@@ -233,7 +233,7 @@ class HiddenStep:
         return NullClones(self.steps, self.s, self.distance, self._last_order)
 
     @cached_property
-    def _cloned(self) -> Bounds | None:
+    def _cloned(self) -> CloneBounds | None:
         """Return bounds by Theorem 89; None where weights give less for less work."""
         if not self.has_clones:
             return None

@@ -45,7 +45,7 @@ _ROUNDING = 1 + 1e-9
 _EPS = float(np.finfo(float).eps)
 
 
-class Bounds(NamedTuple):
+class CloneBounds(NamedTuple):
     """Bounds of H_a at increasing log orders, shape (n,) each."""
 
     log_order: np.ndarray
@@ -135,11 +135,11 @@ class NullClones:
         return np.asarray(bounds.min(axis=0) * _ROUNDING)
 
     @cached_property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> CloneBounds:
         """Return bounds, down to where they are no longer seen."""
         return self._replaced() if self.distance > 1 else self._set_to_zero()
 
-    def _set_to_zero(self) -> Bounds:
+    def _set_to_zero(self) -> CloneBounds:
         # the laws of the likelihood ratio are the same for all orders
         x = np.append(0.0, np.geomspace(1e-4 * self.last_order, self.last_order, _NODES))
         counts = self.counts.tolist()
@@ -152,9 +152,9 @@ class NullClones:
         both = np.array([_divergences(laws[k], np.exp(x)) for k in counts])
         hidden = np.fmin(both, self._known(x))
         directions = [self.mixed(x, hidden[:, way]) for way in range(2)]
-        return Bounds(x, np.max(directions, axis=0))
+        return CloneBounds(x, np.max(directions, axis=0))
 
-    def _replaced(self) -> Bounds:
+    def _replaced(self) -> CloneBounds:
         before = work.spent()
         x, value = 0.0, self.at(0.0, 1.0)
         # nothing is begun that is not finished
@@ -167,7 +167,7 @@ class NullClones:
             wanted = _FALL if value > _RARE else _RARE_FALL
             fell = max(math.log(least / value), 1e-9)
             step *= min(max(wanted / fell, 1 / 4), _GROWTH)
-        return Bounds(*np.array(found).T)
+        return CloneBounds(*np.array(found).T)
 
     def at(self, log_order: float, about: float) -> float:
         """Return the bound under `substitute` at one order, where it is about so much."""
