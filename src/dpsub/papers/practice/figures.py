@@ -221,12 +221,11 @@ def _name_curves(axes: Axes, part: pd.DataFrame) -> None:
     """Write the name of each curve of a panel next to it."""
     ordered, late = part.sort_values("noise_multiplier"), _late(part)
     early, middle = ordered.iloc[len(ordered) // 5], ordered.iloc[len(ordered) // 2]
-    inner = ordered.iloc[1:-1]
-    widest = inner.iloc[int((inner["epsilon_upper"] / inner["epsilon_lower"]).argmax())]
-    between = (widest["epsilon_lower"] * widest["epsilon_upper"]) ** 0.5
+    wide = ordered.iloc[int(0.6 * len(ordered))]
+    between = (wide["epsilon_lower"] * wide["epsilon_upper"]) ** 0.5
     for text, setting, height, offset, place, color in (
         ("shuffled, proved", middle, middle["epsilon_upper"], (3, 5), "left", "#882255"),
-        ("open", widest, between, (-2, 1), "center", "#882255"),
+        ("open", wide, between, (-2, 1), "center", "#882255"),
         ("attack", late, late["epsilon_lower"], (-5, -6), "right", "#882255"),
         ("Poisson", early, early["epsilon_poisson"], (5, 3), "left", "#8A5F00"),
     ):
