@@ -107,7 +107,9 @@ target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "zero_out"}
 needed = dpsub.recommend(30, batch_size=15, epochs=1, **target, effort=None)
 [halves] = [scheme for scheme in needed.schemes if scheme.name == "halves"]
 [shuffle] = [scheme for scheme in needed.schemes if scheme.name == "shuffle"]
-assert halves.noise_multiplier == shuffle.noise_multiplier and halves.every_epoch
+# shuffled batches have one more theorem, so that the search of their noise has other trials
+assert abs(halves.noise_multiplier / shuffle.noise_multiplier - 1) < 3e-3
+assert halves.every_epoch
 assert (halves.steps, halves.largest_batch) == (2, 15)
 with pytest.raises(ArgumentError, match="halves must have epochs of n / m steps"):
     schemes.scheme("halves", 30, m=10, epochs=1)
