@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
+from dpsub.reproduce.claims import Claim, Finding, Setting
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.report.prose import Prose
 
@@ -27,3 +28,14 @@ def prose(paper: str, tables: Mapping[str, pd.DataFrame]) -> Prose:
 def takeaways(paper: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
     """Return the paragraphs for which these tables have the numbers, by their headings."""
     return {takeaway.heading: takeaway.text for takeaway in prose(paper, tables).takeaways()}
+
+
+def truth_of(
+    claims: Iterable[Claim | Setting], name: str, frames: dict[str, pd.DataFrame]
+) -> float:
+    """Return the truth of a statement about these records: of the rigorous side where it has
+    two."""
+    asked = [one.ask for one in claims if isinstance(one, Claim) and one.claim == name]
+    answer = asked[-1](frames)
+    assert isinstance(answer, Finding)
+    return float(answer.holds)

@@ -469,12 +469,19 @@ class Claim:
                 yield {**base, "value": float(answer)}
 
 
-def about_privacy(claim: str, place: str, ask: Ask, *experiments: str) -> tuple[Claim, ...]:
-    """Return a claim about privacy in two variants, as stated and rigorous, judged by the same
-    records."""
+def about_privacy(
+    claim: str, place: str, ask: Callable[[Frames], Finding], *experiments: str
+) -> tuple[Claim, ...]:
+    """Return a claim about privacy in two variants, judged by the same records: as stated, where
+    nothing contradicts it, and rigorous, where it is proved, refuted or open."""
+
+    def stated(frames: Frames) -> Finding:
+        found = ask(frames)
+        return replace(found, holds=found.holds != 0)
+
     shared = {name: (name, "stated") for name in experiments}
     return (
-        Claim(claim, place, ask, experiments, variants=STATED),
+        Claim(claim, place, stated, experiments, variants=STATED),
         Claim(claim, place, ask, variants=RIGOROUS, shared=shared),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import integrate, stats
 
@@ -13,7 +12,7 @@ import dpsub
 from dpsub.papers.chua import bounds
 from dpsub.papers.chua.claims import ChuaClaims
 from dpsub.papers.chua.experiments import ByBatches, ByEpochs, OneEpoch
-from dpsub.reproduce.claims import Claim, Finding
+from tests.papers.cells import truth_of
 
 STEPS, NOISE = 20, 0.7
 
@@ -92,25 +91,17 @@ def test_the_search_finds_the_noise_of_a_delta() -> None:
     assert bounds.fixed_order(1.0, noise) == pytest.approx(1e-5, rel=1e-4)
 
 
-def asked(name: str, frames: dict[str, pd.DataFrame]) -> float:
-    """Return the truth of a statement about these records."""
-    claims = (claim for claim in ChuaClaims.claims if isinstance(claim, Claim))
-    answer = next(claim.ask for claim in claims if claim.claim == name)(frames)
-    assert isinstance(answer, Finding)
-    return answer.holds
-
-
 def test_a_formula_that_is_too_large_is_noticed() -> None:
     settings = {"noises": [0.35], "epsilons": [1.0, 4.0], "steps": 50}
     frame = OneEpoch().compute(settings, variant="stated")
     for column, name in (("cube", "cube_lower"), ("fixed", "fixed_exact")):
         for factor, holds in ((1.0, 1.0), (1.05, 0.0)):
             planted = frame.assign(**{column: frame[column] * factor})
-            assert asked(name, {"chua_epoch": planted}) == holds
+            assert truth_of(ChuaClaims.claims, name, {"chua_epoch": planted}) == holds
     # the same numbers for both samplers are no gap
     same = frame.assign(shuffle_lower=frame["poisson_lower"], shuffle_upper=frame["poisson_upper"])
-    assert asked("gap_one_epoch", {"chua_epoch": frame}) == 1
-    assert asked("gap_one_epoch", {"chua_epoch": same}) == 0
+    assert truth_of(ChuaClaims.claims, "gap_one_epoch", {"chua_epoch": frame}) == 1
+    assert truth_of(ChuaClaims.claims, "gap_one_epoch", {"chua_epoch": same}) == 0
 
 
 def test_an_estimate_from_above_that_is_too_small_is_noticed() -> None:
@@ -119,14 +110,14 @@ def test_an_estimate_from_above_that_is_too_small_is_noticed() -> None:
         "chua_epochs": ByEpochs().compute({**target, "batch": 50}, variant="stated"),
         "chua_batches": ByBatches().compute({**target, "batches": [25]}, variant="stated"),
     }
-    assert asked("pessimistic", frames) == 1
-    assert asked("dynamic_lower", frames) == 1
+    assert truth_of(ChuaClaims.claims, "pessimistic", frames) == 1
+    assert truth_of(ChuaClaims.claims, "dynamic_lower", frames) == 1
     more = {
         name: frame.assign(pessimistic_lower=frame["epsilon"] * 1.1)
         for name, frame in frames.items()
     }
-    assert asked("pessimistic", more) == 0
+    assert truth_of(ChuaClaims.claims, "pessimistic", more) == 0
     much = {
         name: frame.assign(noise_paper=frame["noise_upper"] * 1.1) for name, frame in frames.items()
     }
-    assert asked("dynamic_lower", much) == 0
+    assert truth_of(ChuaClaims.claims, "dynamic_lower", much) == 0

@@ -12,7 +12,7 @@ import pytest
 
 from dpsub.papers.feldman import ask_packages
 from dpsub.papers.feldman.claims import FeldmanClaims
-from dpsub.papers.feldman.experiments import Answers, Bounds, judged
+from dpsub.papers.feldman.experiments import Answers, Bounds
 from dpsub.papers.feldman.settings import (
     ASKED,
     LOWER,
@@ -21,8 +21,8 @@ from dpsub.papers.feldman.settings import (
     RANDOM_ALLOCATION,
     AllocationQuestion,
 )
-from dpsub.reproduce import published
-from dpsub.reproduce.claims import Claim, Finding
+from dpsub.reproduce import published, recording
+from tests.papers.cells import truth_of
 
 RECORDED = published.load("feldman", "answers")
 
@@ -58,12 +58,12 @@ def test_answers_are_rounded_in_favour_of_the_package() -> None:
 
 
 def test_an_answer_is_proved_refuted_or_open() -> None:
-    assert judged(2.0, 1.0, 2.0, below=True) == 1
-    assert judged(0.9, 1.0, 2.0, below=True) == 0
-    assert math.isnan(judged(1.5, 1.0, 2.0, below=True))
-    assert judged(1.0, 1.0, 2.0, below=False) == 1
-    assert judged(2.1, 1.0, 2.0, below=False) == 0
-    assert math.isnan(judged(1.5, 1.0, 2.0, below=False))
+    assert recording.judged(2.0, 1.0, 2.0, below=True) == 1
+    assert recording.judged(0.9, 1.0, 2.0, below=True) == 0
+    assert math.isnan(recording.judged(1.5, 1.0, 2.0, below=True))
+    assert recording.judged(1.0, 1.0, 2.0, below=False) == 1
+    assert recording.judged(2.1, 1.0, 2.0, below=False) == 0
+    assert math.isnan(recording.judged(1.5, 1.0, 2.0, below=False))
 
 
 ENDS = {"allocation": (1.0, 1.01), "epochs": (1.1, 1.11), "poisson": (1.2, 1.21)}
@@ -91,20 +91,12 @@ def made_up(claimed: Mapping[tuple[str, str], float]) -> dict[str, pd.DataFrame]
             "package": package,
             "method": method,
             "claimed": value,
-            "holds": judged(value, *ENDS["allocation"], below=method != LOWER),
+            "holds": recording.judged(value, *ENDS["allocation"], below=method != LOWER),
         }
         for one in asked
         for (package, method), value in claimed.items()
     ]
     return {Bounds.name: pd.DataFrame(asked), Answers.name: pd.DataFrame(answers)}
-
-
-def holds(name: str, frames: dict[str, pd.DataFrame]) -> float:
-    """Return the truth of a statement about these records."""
-    claims = (claim for claim in FeldmanClaims.claims if isinstance(claim, Claim))
-    answer = next(claim.ask for claim in claims if claim.claim == name)(frames)
-    assert isinstance(answer, Finding)
-    return answer.holds
 
 
 @pytest.mark.parametrize(
@@ -120,21 +112,21 @@ def holds(name: str, frames: dict[str, pd.DataFrame]) -> float:
 def test_planted_answers_turn_the_verdicts(name: str, values: dict[float, float]) -> None:
     for value, expected in values.items():
         planted = made_up(dict.fromkeys(CLAIMED, value))
-        assert holds(name, planted) == pytest.approx(expected, nan_ok=True)
+        assert truth_of(FeldmanClaims.claims, name, planted) == pytest.approx(expected, nan_ok=True)
 
 
 def test_techniques_that_are_never_best_are_no_improvement() -> None:
     frames = made_up(CLAIMED)
-    assert holds("improve", frames) == 0
+    assert truth_of(FeldmanClaims.claims, "improve", frames) == 0
     answers = frames[Answers.name]
     direct = (answers["method"] == "direct") & (answers["k"] > 1)
     # decomposition says nothing of several participations
     frames[Answers.name] = answers[(answers["method"] != "decomposition") | (answers["k"] == 1)]
     frames[Answers.name].loc[direct, "claimed"] = 1.2
-    assert holds("improve", frames) == 0
+    assert truth_of(FeldmanClaims.claims, "improve", frames) == 0
     another = frames[Answers.name].assign(t=9)
     frames[Answers.name] = pd.concat([frames[Answers.name], another], ignore_index=True)
-    assert holds("improve", frames) == 1
+    assert truth_of(FeldmanClaims.claims, "improve", frames) == 1
 
 
 @pytest.mark.parametrize(
@@ -151,4 +143,6 @@ def test_planted_bounds_turn_the_verdicts(
         frames = made_up(CLAIMED)
         frame = frames[Bounds.name]
         planted = frame.assign(**{f"{column}_lower": lower, f"{column}_upper": upper})
-        assert holds(name, {Bounds.name: planted}) == pytest.approx(expected, nan_ok=True)
+        assert truth_of(FeldmanClaims.claims, name, {Bounds.name: planted}) == pytest.approx(
+            expected, nan_ok=True
+        )

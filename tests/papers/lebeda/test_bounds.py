@@ -14,7 +14,7 @@ import dpsub
 from dpsub.papers.lebeda import bounds
 from dpsub.papers.lebeda.claims import LebedaClaims
 from dpsub.papers.lebeda.experiments import Directions, OppositePair
-from dpsub.reproduce.claims import Claim, Finding
+from tests.papers.cells import truth_of
 
 RATE, SCALE = 0.5, 1.0
 
@@ -80,33 +80,25 @@ def test_the_opposite_pair_is_that_of_the_integral() -> None:
     assert bounds.opposite_pair(epsilon, noise, rate) == pytest.approx(found, rel=1e-7)
 
 
-def asked(name: str, frames: dict[str, pd.DataFrame]) -> float:
-    """Return the truth of a statement about these records."""
-    claims = (claim for claim in LebedaClaims.claims if isinstance(claim, Claim))
-    answer = next(claim.ask for claim in claims if claim.claim == name)(frames)
-    assert isinstance(answer, Finding)
-    return answer.holds
-
-
 def test_orders_that_do_not_cross_are_noticed() -> None:
     settings = {"steps": [1, 2], "epsilons": [0, 0.1, 0.2]}
     frame = Directions().compute(settings, variant="stated")
-    assert asked("worst_of_one_step", {"lebeda_directions": frame}) == 1
+    assert truth_of(LebedaClaims.claims, "worst_of_one_step", {"lebeda_directions": frame}) == 1
     several = frame["steps"] > 1
     planted = frame.copy()
     planted.loc[several, ["add_lower", "add_upper"]] *= 0.9
-    assert asked("worst_of_one_step", {"lebeda_directions": planted}) == 0
+    assert truth_of(LebedaClaims.claims, "worst_of_one_step", {"lebeda_directions": planted}) == 0
 
 
 def test_a_pair_that_is_too_small_is_noticed() -> None:
     settings = {"n": 100, "batch": 10, "epsilons": [0.5]}
     frame = OppositePair().compute(settings, variant="stated")
     for name in ("opposite_poisson", "opposite_wrong"):
-        assert asked(name, {"lebeda_opposite": frame}) == 1
+        assert truth_of(LebedaClaims.claims, name, {"lebeda_opposite": frame}) == 1
     less = frame.assign(pair=frame["pair"] * 0.9)
-    assert asked("opposite_poisson", {"lebeda_opposite": less}) == 0
+    assert truth_of(LebedaClaims.claims, "opposite_poisson", {"lebeda_opposite": less}) == 0
     exact = frame.assign(pair=frame["delta_upper"])
-    assert asked("opposite_wrong", {"lebeda_opposite": exact}) == 0
+    assert truth_of(LebedaClaims.claims, "opposite_wrong", {"lebeda_opposite": exact}) == 0
 
 
 def test_a_removed_record_is_refuted_by_an_attack_alone() -> None:
@@ -120,8 +112,10 @@ def test_a_removed_record_is_refuted_by_an_attack_alone() -> None:
         "pair_upper": [1.0, 2.2],
     }
     frame = pd.DataFrame(rows)
-    assert asked("removed_suffices", {"lebeda_removed": frame}) == 0
+    assert truth_of(LebedaClaims.claims, "removed_suffices", {"lebeda_removed": frame}) == 0
     unknown = frame.assign(epsilon_lower=[1.0, 1.9])
-    assert math.isnan(asked("removed_suffices", {"lebeda_removed": unknown}))
+    assert math.isnan(
+        truth_of(LebedaClaims.claims, "removed_suffices", {"lebeda_removed": unknown})
+    )
     proved = unknown.assign(epsilon_upper=[1.0, 1.99])
-    assert asked("removed_suffices", {"lebeda_removed": proved}) == 1
+    assert truth_of(LebedaClaims.claims, "removed_suffices", {"lebeda_removed": proved}) == 1

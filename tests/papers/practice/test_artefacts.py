@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 from dpsub.errors import ArgumentError
-from dpsub.papers.practice.experiments import PracticeAnswers, judged
+from dpsub.papers.practice.experiments import PracticeAnswers
 from dpsub.papers.practice.figures import AnswersOverAttack
 from dpsub.papers.practice.numbers import answers
 from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, AccountingQuestion
-from dpsub.reproduce import artefacts, published, verdicts
+from dpsub.reproduce import artefacts, published, recording, verdicts
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
 from dpsub.reproduce.figures import styled
 from dpsub.reproduce.papers import papers
@@ -42,8 +42,8 @@ SAMPLE = [GRID[7], GRID[24], GRID[30], GRID[45], GRID[48], GRID[53]]
 def test_a_bound_is_judged_by_the_end_that_can_decide_it(
     claimed: float, of_upper: float, of_lower: float
 ) -> None:
-    assert judged(claimed, 1.0, 2.0) == pytest.approx(of_upper, nan_ok=True)
-    assert judged(claimed, 1.0, 2.0, below=False) == pytest.approx(of_lower, nan_ok=True)
+    assert recording.judged(claimed, 1.0, 2.0) == pytest.approx(of_upper, nan_ok=True)
+    assert recording.judged(claimed, 1.0, 2.0, below=False) == pytest.approx(of_lower, nan_ok=True)
 
 
 @pytest.fixture(scope="module")

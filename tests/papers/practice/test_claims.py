@@ -8,9 +8,7 @@ import pandas as pd
 import pytest
 
 from dpsub.papers.practice.claims import (
-    BRACKETS,
     STATEMENTS,
-    VARIATION,
     above_brackets,
     variation,
     within_brackets,
@@ -31,14 +29,13 @@ def test_a_second_manuscripts_bounds_agree_with_ours(records: pd.DataFrame) -> N
     # Theirs are proved under zero-out; ours must not exclude that epsilon lies between them.
     for release in FIVE_EPOCHS:
         own = records[records["noise_multiplier"].eq(release.noise_multiplier) & (records["m"] > 1)]
-        below, above = BRACKETS[release.noise_multiplier]
-        assert own["lower"].item() < above and below < own["upper"].item()
+        assert own["lower"].item() < release.most and release.least < own["upper"].item()
 
 
 def test_the_statement_about_a_long_epoch_is_open(records: pd.DataFrame) -> None:
     assert math.isnan(variation({STATEMENTS: records}).holds)
     (own,) = records[records["n"] == LONG_EPOCH.n].to_dict("records")
-    assert own["lower"] < VARIATION < own["upper"]
+    assert own["lower"] < LONG_EPOCH.most < own["upper"]
 
 
 @pytest.mark.parametrize(

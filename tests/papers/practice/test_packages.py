@@ -17,7 +17,6 @@ from dpsub.papers.practice.ask_packages import answered
 from dpsub.papers.practice.experiments import PracticePackages
 from dpsub.papers.practice.numbers import command_of, parts, question_of
 from dpsub.papers.practice.packages import Package, asked, kind_of, packages, says
-from dpsub.papers.practice.recording import rounded
 from dpsub.papers.practice.settings import (
     ESTIMATE,
     LOWER,
@@ -26,7 +25,7 @@ from dpsub.papers.practice.settings import (
     QUESTIONS,
     UPPER,
 )
-from dpsub.reproduce import published, verdicts
+from dpsub.reproduce import published, recording, verdicts
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.report import cited
 from dpsub.reproduce.report.cells import LookUp
@@ -103,7 +102,9 @@ def test_installed_packages_answer_what_is_recorded(package: Package) -> None:
             pytest.skip(f"{package.distribution} cannot be imported: {why}")
         assert epsilon is not None, why
         known = float(rows["printed"].item())
-        assert float(rounded(epsilon, says()[name])) == pytest.approx(known, rel=LAST_PLACE)
+        assert float(recording.rounded(epsilon, is_lower=says()[name] == LOWER)) == pytest.approx(
+            known, rel=LAST_PLACE
+        )
 
 
 def test_the_package_that_is_shown_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +123,8 @@ def test_the_package_that_is_shown_is_one_file(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_answers_are_rounded_in_the_accountants_favour() -> None:
-    assert float(rounded(1.23456789, UPPER)) > 1.23456789 > float(rounded(1.23456789, LOWER))
+    above, below = (float(recording.rounded(1.23456789, is_lower=way)) for way in (False, True))
+    assert above > 1.23456789 > below
 
 
 def test_a_package_that_fails_says_why() -> None:

@@ -9,17 +9,13 @@ next time. An infinite answer says nothing and is left out.
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import math
 import subprocess
 import sys
 from collections.abc import Iterator
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from pathlib import Path
 
-from dpsub.files import replace_file
 from dpsub.papers.feldman.settings import (
     ASKED,
     LOWER,
@@ -27,10 +23,10 @@ from dpsub.papers.feldman.settings import (
     QUESTIONS,
     RANDOM_ALLOCATION,
 )
-from dpsub.reproduce.published import FIELDS, key_text
+from dpsub.reproduce import recording
 
 PUBLISHED = Path(__file__).parent / "published/answers.csv"
-DIGITS = 7
+KEYS = ("package", "method", *ASKED)
 # Each runs in the environment of its package: `t`, `k`, `noise`, `delta` in, `answers` out.
 CODE = {
     RANDOM_ALLOCATION: """
@@ -97,21 +93,15 @@ def rows(package: str, code: str, python: Path | str) -> Iterator[dict[str, str]
         for method, epsilon in answers.items():
             if not math.isfinite(epsilon):
                 continue
-            # in the package's favour: no answer is refuted by its seventh digit
-            several, lower = question["k"] > 1, method == LOWER
-            rounding = ROUND_FLOOR if lower else ROUND_CEILING
-            printed = Context(prec=DIGITS, rounding=rounding).create_decimal(Decimal(epsilon))
-            yield {
-                **dict.fromkeys(("package", "method", *ASKED, *FIELDS), ""),
-                **{name: key_text(question[name]) for name in ASKED},
-                "package": package,
-                "method": method,
-                "column": "holds",
-                "printed": str(float(printed)),
-                "kind": "privacy",
-                "status": "as_printed",
-                "erratum": "FS1" if several and lower and package == PLD_ACCOUNTING else "",
-            }
+            several, is_lower = question["k"] > 1, method == LOWER
+            yield recording.row(
+                KEYS,
+                question,
+                recording.rounded(epsilon, is_lower=is_lower),
+                package=package,
+                method=method,
+                erratum="FS1" if several and is_lower and package == PLD_ACCOUNTING else "",
+            )
 
 
 def main() -> None:
@@ -120,12 +110,12 @@ def main() -> None:
     )
     parser.add_argument("--environments", type=Path, required=True, metavar="FOLDER")
     folder = parser.parse_args().environments
-    text = io.StringIO()
-    writer = csv.DictWriter(text, ("package", "method", *ASKED, *FIELDS), lineterminator="\n")
-    writer.writeheader()
-    for package, code in CODE.items():
-        writer.writerows(rows(package, code, environment(package, folder)))
-    replace_file(PUBLISHED, text.getvalue().encode())
+    answers = [
+        answer
+        for package, code in CODE.items()
+        for answer in rows(package, code, environment(package, folder))
+    ]
+    recording.write(PUBLISHED, KEYS, answers)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -10,7 +9,7 @@ from pydantic import Field
 
 import dpsub
 from dpsub.papers.feldman.settings import ASKED, LOWER, QUESTIONS, AllocationQuestion
-from dpsub.reproduce import published
+from dpsub.reproduce import published, recording
 from dpsub.reproduce import settings as kinds
 from dpsub.reproduce.experiment import Grid, Run, columns
 
@@ -93,13 +92,5 @@ class Answers(Grid):
                     "package": answer["package"],
                     "method": answer["method"],
                     "claimed": claimed,
-                    "holds": judged(claimed, *ends, below=answer["method"] != LOWER),
+                    "holds": recording.judged(claimed, *ends, below=answer["method"] != LOWER),
                 }
-
-
-def judged(claimed: float, lower: float, upper: float, *, below: bool) -> float:
-    """Return 1 where epsilon in [lower, upper] is at most (`below`), or at least, the claimed one,
-    0 where it is not, NaN where this is open."""
-    if not below:
-        claimed, lower, upper = -claimed, -upper, -lower
-    return 1.0 if upper <= claimed else 0.0 if lower > claimed else math.nan

@@ -18,8 +18,8 @@ from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 
-from dpsub.papers.practice import recording
-from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, KEYS, AccountingQuestion
+from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, KEYS, LOWER, AccountingQuestion
+from dpsub.reproduce import recording
 from dpsub.reproduce.job import in_one_sentence
 
 PUBLISHED = Path(__file__).parent / "published/accountants.csv"
@@ -158,8 +158,8 @@ def rows(grid: Sequence[AccountingQuestion] = GRID) -> Iterator[dict[str, str]]:
             erratum = ERRATA.get((accountant, setting.adjacency, setting.mechanism), "")
             yield recording.row(
                 KEYS,
-                setting,
-                recording.rounded(answer, ACCOUNTANTS[accountant]),
+                setting.given,
+                recording.rounded(answer, is_lower=ACCOUNTANTS[accountant] == LOWER),
                 accountant=accountant,
                 erratum=erratum,
                 note=note,

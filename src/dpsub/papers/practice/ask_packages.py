@@ -20,9 +20,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpsub.papers.practice import recording
 from dpsub.papers.practice.packages import Package, asked, packages
-from dpsub.papers.practice.settings import PACKAGE_KEYS, QUESTIONS
+from dpsub.papers.practice.settings import LOWER, PACKAGE_KEYS, QUESTIONS
+from dpsub.reproduce import recording
 from dpsub.reproduce.job import in_one_sentence
 
 PUBLISHED = Path(__file__).parent / "published/packages.csv"
@@ -94,8 +94,8 @@ def rows(package: Package, version: str, python: Path | str) -> Iterator[dict[st
             continue
         yield recording.row(
             PACKAGE_KEYS,
-            question,
-            recording.rounded(epsilon, accountant.answer),
+            question.given,
+            recording.rounded(epsilon, is_lower=accountant.answer == LOWER),
             accountant=accountant.name,
             # not a number, of which 2 and 2.0 would be one key
             version=f"v{version}",

@@ -3,7 +3,6 @@ their answers."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from pydantic import Field
 import dpsub
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.composition import Composition
-from dpsub.accounting.questions.check import ClaimJudge, verdict_of
+from dpsub.accounting.questions.check import ClaimJudge
 from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.schemes import case_of
 from dpsub.accounting.schemes.groups.scheme import by_composition
@@ -35,8 +34,8 @@ from dpsub.papers.practice.settings import (
     Units,
 )
 from dpsub.relations import Relation
-from dpsub.reproduce import published
-from dpsub.reproduce.experiment import Grid, Run
+from dpsub.reproduce import published, recording
+from dpsub.reproduce.experiment import Grid, Run, columns
 from dpsub.reproduce.settings import (
     Delta,
     Effort,
@@ -115,24 +114,22 @@ class PracticePackages(Grid):
                 yield {**setting.model_dump(), **answer}
 
 
+SIZES = {"n", "m", "epochs"}
+EPOCHS = "adjacency n m epochs noise_multiplier"
+"""Columns that name epochs and their noise."""
+
+
 class PracticeShuffling(Grid):
     """One record for each noise multiplier and size of epochs: Poisson's epsilon, and both bounds
     of that of shuffling."""
 
     name = "practice_shuffling"
     stage = "account"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64",
-        "adjacency": "str",
-        "n": "int64",
-        "m": "int64",
-        "epochs": "int64",
-        "noise_multiplier": "float64",
-        "delta": "float64",
-        "epsilon_poisson": "float64",
-        "epsilon_lower": "float64",
-        "epsilon_upper": "float64",
-    }
+    columns: ClassVar[dict[str, str]] = columns(
+        f"{EPOCHS} delta epsilon_poisson epsilon_lower epsilon_upper",
+        text={"adjacency"},
+        whole=SIZES,
+    )
     variants = ("rigorous",)
 
     class Settings(ExperimentSettings):
@@ -181,17 +178,9 @@ class PracticeStatements(Grid):
 
     name = "practice_statements"
     stage = "account"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64",
-        "adjacency": "str",
-        "n": "int64",
-        "m": "int64",
-        "epochs": "int64",
-        "noise_multiplier": "float64",
-        "delta": "float64",
-        "lower": "float64",
-        "upper": "float64",
-    }
+    columns: ClassVar[dict[str, str]] = columns(
+        f"{EPOCHS} delta least most lower upper", text={"adjacency"}, whole=SIZES
+    )
     variants = ("stated",)
 
     class Settings(ExperimentSettings):
@@ -302,7 +291,7 @@ def judged_answers(
             "claimed": claimed,
             "epsilon_lower": account.lower,
             "epsilon_upper": account.upper,
-            "holds": judged(claimed, account.lower, account.upper, below=below),
+            "holds": recording.judged(claimed, account.lower, account.upper, below=below),
         }
 
 
@@ -329,11 +318,3 @@ def sampler_of(setting: AccountingQuestion) -> Sampler | Schedule:
         "shuffle": lambda: dpsub.Shuffle(setting.m),
     }
     return samplers[setting.sampler]()
-
-
-def judged(claimed: float, lower: float, upper: float, *, below: bool = True) -> float:
-    """Return 1 where epsilon in [lower, upper] is at most (`below`), or at least, the claimed one,
-    0 where it is not, NaN where this is open."""
-    if not below:
-        claimed, lower, upper = -claimed, -upper, -lower
-    return {"proved": 1.0, "refuted": 0.0, "open": math.nan}[verdict_of(claimed, lower, upper)]

@@ -83,6 +83,11 @@ class AccountingQuestion(kinds.Closed):
                 f"{self.sampler}, rate = {self.rate:g}, n = {self.n}, m = {self.m}"
             )
 
+    @property
+    def given(self) -> dict[str, object]:
+        """The fields that are not 0, which a question of this kind does not need."""
+        return {name: value for name, value in self.model_dump().items() if value != 0}
+
 
 def poisson(rate: float, noise: float, steps: int, delta: float) -> AccountingQuestion:
     """Return Poisson samples with Gaussian noise, a record added or removed."""
@@ -317,13 +322,25 @@ class StatedEpochs(Epochs):
     delta: float = Field(
         0, ge=0, lt=1, description="delta at which epsilon is asked for; 0: delta at epsilon = 0."
     )
+    least: float = Field(0, ge=0, description="Stated lower bound.")
+    most: float = Field(gt=0, description="Stated upper bound.")
 
 
 FIVE_EPOCHS = tuple(
-    StatedEpochs(adjacency="zero_out", m=60, epochs=5, noise_multiplier=noise, delta=1e-8)
-    for noise in (1.0, 2.0)
+    StatedEpochs(
+        adjacency="zero_out",
+        m=60,
+        epochs=5,
+        noise_multiplier=noise,
+        delta=1e-8,
+        least=least,
+        most=most,
+    )
+    for noise, least, most in ((1.0, 6.423, 7.97), (2.0, 0.338, 0.71))
 )
-LONG_EPOCH = StatedEpochs(adjacency="substitute", n=1_140_000, m=1, epochs=1, noise_multiplier=1.0)
+LONG_EPOCH = StatedEpochs(
+    adjacency="substitute", n=1_140_000, m=1, epochs=1, noise_multiplier=1.0, most=0.01
+)
 STATEMENTS = (*FIVE_EPOCHS, LONG_EPOCH)
 
 

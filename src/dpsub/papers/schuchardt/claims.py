@@ -7,7 +7,16 @@ from collections.abc import Callable
 import numpy as np
 
 from dpsub.reproduce import claims
-from dpsub.reproduce.claims import RIGOROUS, STATED, Claim, Finding, Frames, Setting, pick
+from dpsub.reproduce.claims import (
+    RIGOROUS,
+    STATED,
+    Claim,
+    Finding,
+    Frames,
+    Setting,
+    about_privacy,
+    pick,
+)
 
 STEP, COMPOSED, ITERATIONS = "schuchardt_step", "schuchardt_composed", "schuchardt_iterations"
 FIXED, RENYI, STEP_EPSILON = "schuchardt_fixed", "schuchardt_renyi", "schuchardt_step_epsilon"
@@ -115,20 +124,6 @@ def converges(frames: Frames) -> Finding:
     return Finding(bool(nearer), note)
 
 
-def put(claim: str, place: str, ask: Ask, experiment: str) -> tuple[Claim, ...]:
-    """Return a claim in two variants: as stated, where an open one counts as true, and rigorous."""
-
-    def stated(frames: Frames) -> Finding:
-        found = ask(frames)
-        return Finding(found.holds != 0, found.note)
-
-    shared = {experiment: (experiment, "stated")}
-    return (
-        Claim(claim, place, stated, (experiment,), variants=STATED),
-        Claim(claim, place, ask, variants=RIGOROUS, shared=shared),
-    )
-
-
 def compare(
     claim: str,
     place: str,
@@ -164,8 +159,8 @@ class SchuchardtClaims(claims.Claims):
         "released code applies the property to the group's own pair."
     )
     claims = (
-        *put("tight_3.8", "Theorem 3.8", tight("gaussian"), STEP),
-        *put("tight_M.2", "Theorem M.2", tight("laplace"), STEP),
+        *about_privacy("tight_3.8", "Theorem 3.8", tight("gaussian"), STEP),
+        *about_privacy("tight_M.2", "Theorem M.2", tight("laplace"), STEP),
         compare("agnostic_one", "Section 3.2", STEP, "agnostic", "gaussian", equal=True, one=True),
         compare("agnostic_gaussian", "Figure 8", STEP, "agnostic", "gaussian"),
         compare("agnostic_laplace", "Figures 4 and 9", STEP, "agnostic", "laplace"),
@@ -179,7 +174,9 @@ class SchuchardtClaims(claims.Claims):
             (ITERATIONS,),
             variants=BOTH,
         ),
-        *put("figure6_specific", "Section 4.2", allowed("figure6", more=1000), ITERATIONS),
+        *about_privacy(
+            "figure6_specific", "Section 4.2", allowed("figure6", more=1000), ITERATIONS
+        ),
         Claim("figure18_diverges", "Figures 18 and 19", diverges, (COMPOSED,), variants=BOTH),
         Claim(
             "training_posthoc",
@@ -188,9 +185,9 @@ class SchuchardtClaims(claims.Claims):
             (ITERATIONS,),
             variants=BOTH,
         ),
-        *put("training_keeps", "Appendix B.2.5", keeps, ITERATIONS),
-        *put("guarantee_L.1", "Theorem L.1", guarantee("wor"), FIXED),
-        *put("guarantee_L.5", "Theorem L.5", guarantee("wr"), FIXED),
+        *about_privacy("training_keeps", "Appendix B.2.5", keeps, ITERATIONS),
+        *about_privacy("guarantee_L.1", "Theorem L.1", guarantee("wor"), FIXED),
+        *about_privacy("guarantee_L.5", "Theorem L.5", guarantee("wr"), FIXED),
         Claim("loose_L.5", "Appendix B.1.5", loose, variants=(*STATED, *RIGOROUS), shared=RELEASED),
         Claim("figure13_order", "Figure 13", order_of_magnitude, variants=STATED, shared=RELEASED),
         compare("figure11", "Figure 11", RENYI, "agnostic"),
