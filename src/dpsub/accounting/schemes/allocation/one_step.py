@@ -785,13 +785,13 @@ def replaced(event: RatioEvent | SelectionEvent, distance: float) -> Profile:
 
     # where it is asked for: a budget that does not suffice for it leaves closed forms
     @cache
-    def by_way() -> Profile:
+    def without_record() -> Profile:
         return by_reference(event, event)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x = np.asarray(log_order, dtype=float)
         revealed = GaussianProfile(distance).delta(x)
-        return np.minimum(np.minimum(by_way()(x), revealed * (1 + 1e-9)), 1.0)
+        return np.minimum(np.minimum(without_record()(x), revealed * (1 + 1e-9)), 1.0)
 
     return RememberedProfile(profile)
 
