@@ -588,7 +588,7 @@ def _attained_parts(
         # for a sum over the steps it is enough to know the addition of each of them
         summed = event.sums if isinstance(event, SelectionEvent) else event
         if isinstance(summed, SumEvent | GivenSumEvent | SeparatedSum):
-            part["edges"] = summed.edges.tolist()
+            part["edges"] = summed.edges(grid.swapped).tolist()
         parts.append(part)
     return parts
 

@@ -522,15 +522,18 @@ class SumLaws(NamedTuple):
 
 
 @work.remembered(8)
-def statistic(t: int, k: int, deviation: float, c: float, x: float, y: float) -> SumLaws:
+def statistic(
+    t: int, k: int, deviation: float, weights: tuple[float, float], x: float, y: float
+) -> SumLaws:
     """The law, where k < t of t steps have the mean x > 0 and where they have y < x, others 0, of T
     = sum over the steps of the integer nearest to (l(x, z_j) - l(y, z_j)) / h, the second term only
-    if y < 0: l(x, z) is ln(1 + c r), r the likelihood ratio of one step of mean x."""
+    if y < 0: l(x, z) is ln(1 + c r), r the likelihood ratio of one step of mean x, with a weight c
+    for x and another one for y."""
     sigma = 1 / deviation
     z = np.linspace(-12.0 + min(y, 0.0) * sigma, 12.0 + x * sigma, 20_001)
     up, down = (
         np.logaddexp(0.0, math.log(c) + mean * sigma * z - (mean * sigma) ** 2 / 2)
-        for mean in (x, y)
+        for c, mean in zip(weights, (x, y), strict=True)
     )
     value = up - down if y < 0 else up
     return laws_of_sums(z, value, Occupancy.of_one(t, k), (x * sigma, y * sigma))
@@ -700,7 +703,8 @@ class SumAttack(AttackEvent):
 
     @property
     def symmetric(self) -> bool:
-        # z -> -z takes one law to the other, and the cells to others, which are as valid
+        # z -> -z takes one law to the other: each direction has the mirror image of the other one's
+        # statistic
         return self.y == -self.x
 
     @property
@@ -708,9 +712,15 @@ class SumAttack(AttackEvent):
     def laws(self) -> SumLaws:
         """Return the laws of the sum."""
 
+    def edges(self, swapped: bool) -> np.ndarray:
+        """Places where the number that a step adds changes, in deviations of its output."""
+        edges = self.laws.edges
+        return -edges[::-1] if swapped and self.symmetric else edges
+
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        exchanged = swapped and not self.symmetric
         # the law that comes first from below, the other one from above
-        (at_least, _), (_, at_most) = self.laws[:0:-1] if swapped else self.laws[1:]
+        (at_least, _), (_, at_most) = self.laws[:0:-1] if exchanged else self.laws[1:]
         return exchange_law(at_least, at_most, step, 0.0)
 
     def spread(self) -> float:
@@ -721,7 +731,8 @@ class SumAttack(AttackEvent):
 @dataclass(frozen=True)
 class SumEvent(SumAttack):
     """Lower end of one epoch of k of t, k < t, by a sum of functions of the steps with the weight
-    c; the record moves its steps by x or by y."""
+    c; the record moves its steps by x or by y. Where y < 0, its term has the weight `c_of_y`, by
+    default c."""
 
     t: int
     k: int
@@ -729,6 +740,7 @@ class SumEvent(SumAttack):
     c: float
     x: float
     y: float
+    c_of_y: float | None = None
 
     @property
     def outputs(self) -> EpochOutputs:
@@ -736,12 +748,8 @@ class SumEvent(SumAttack):
 
     @property
     def laws(self) -> SumLaws:
-        return statistic(self.t, self.k, self.deviation, self.c, self.x, self.y)
-
-    @property
-    def edges(self) -> np.ndarray:
-        """Places where the number that a step adds changes, in deviations of its output."""
-        return self.laws.edges
+        weights = self.c, self.c if self.c_of_y is None else self.c_of_y
+        return statistic(self.t, self.k, self.deviation, weights, self.x, self.y)
 
 
 @dataclass(frozen=True)
@@ -828,15 +836,27 @@ def reference_grid(event: UpperLaws) -> tuple[float, float]:
 
 
 _PROFILE_TAIL, _SPLITS = 1e-18, 33
-# of a step whose likelihood ratio is 1, times k / t: the best one depends on the question
-_WEIGHTS = (1.0, 8.0, 1 / 8)
+# weights of both terms, times k / t: where losses are large, as with small noise, the record's
+# steps have large ratios on the one data set and small ones on the other, which smaller and larger
+# weights tell best; where 1 of t steps has the record there are closer attacks
+_SMALL_NOISE = 0.5
+_WEIGHTS = ((1.0, 2.0), (1.0, 1.0), (1 / 2, 2.0), (1 / 2, 4.0), (1 / 2, 32.0))
+_WEIGHTS_SMALL_NOISE = ((1 / 2, 4.0), (1 / 8, 16.0), (1 / 64, 128.0), (8.0, 128.0))
+_WEIGHTS_OF_ONE = ((1.0, 1.0), (8.0, 8.0), (1 / 2, 1.0))
+_WEIGHTS_OF_ONE_SMALL_NOISE = ((1 / 16, 8.0), (1 / 256, 128.0))
 
 
 def replaced_event(t: int, k: int, deviation: float) -> ReplacedEvent:
     """Return the event of one epoch in which a record is replaced that is in k of t steps, k <
     t."""
     removed = AllocationEvent(t, deviation) if k == 1 else SelectionEvent(t, k, deviation)
-    opposite = tuple(SumEvent(t, k, deviation, weight * k / t, 1.0, -1.0) for weight in _WEIGHTS)
+    if deviation < _SMALL_NOISE:
+        weights = _WEIGHTS_OF_ONE_SMALL_NOISE if k == 1 else _WEIGHTS_SMALL_NOISE
+    else:
+        weights = _WEIGHTS_OF_ONE if k == 1 else _WEIGHTS
+    opposite = tuple(
+        SumEvent(t, k, deviation, up * k / t, 1.0, -1.0, down * k / t) for up, down in weights
+    )
     # all steps of the record revealed: Gaussians at this distance
     distance = 2 * math.sqrt(k) / deviation
     return ReplacedEvent(removed, opposite, replaced(removed, distance))

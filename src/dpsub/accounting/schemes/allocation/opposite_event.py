@@ -1,12 +1,14 @@
-"""One epoch of random allocation to 1 of t steps where a record is replaced, by the record at C
-against -C among zero records (docs/proofs/allocation.md, Theorem 79): the profile from above at
-some orders and chords between them, and the events that tell most at some orders."""
+"""One epoch of random allocation where a record is replaced, by the record at C against -C among
+zero records (docs/proofs/allocation.md): to 1 of t steps (Theorem 79), the profile from above at
+some orders and chords between them, and the events that tell most at some orders; to k of t, from
+above by blocks of steps that are revealed (Theorem 90)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +17,12 @@ from dpsub.accounting.engine import work
 from dpsub.accounting.engine.chords import falling
 from dpsub.accounting.engine.lower_law import exchange_law
 from dpsub.accounting.engine.outputs import EpochOutputs
+from dpsub.accounting.engine.pairs import WorPair
 from dpsub.accounting.engine.pld import PrivacyLossDistribution, symmetric_pld
-from dpsub.accounting.engine.privacy_events import Event, order_grid
+from dpsub.accounting.engine.privacy_events import Event, PairEvent, ProvedEvent, order_grid
 from dpsub.accounting.schemes.allocation.one_step import AllocationEvent
 from dpsub.accounting.schemes.allocation.opposite import Attained, attained, upper_mean
+from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
 
 _EPS = float(np.finfo(float).eps)
@@ -217,3 +221,46 @@ class OppositeEvent(Event):
 
     def spread(self) -> float:
         return AllocationEvent(self.t, self.deviation).spread()
+
+
+@dataclass(frozen=True)
+class OppositeBlocks(ProvedEvent):
+    """Upper end of one epoch of k of t steps, k < t, where a record is replaced: the steps are cut
+    at random into k nearly equal blocks, which are revealed; the record is then in 1 step of each
+    block, at C against -C."""
+
+    t: int
+    k: int
+    deviation: float
+
+    @cached_property
+    def blocks(self) -> list[tuple[Event, int]]:
+        """Events of blocks, and how many there are of each size."""
+        size, more = divmod(self.t, self.k)
+        sizes = [(size, self.k - more), (size + 1, more)]
+        return [(self._of_block(each), times) for each, times in sizes if times]
+
+    def _of_block(self, size: int) -> Event:
+        if size == 1:
+            return PairEvent(WorPair(1.0, self.deviation))
+        return OppositeEvent(size, self.deviation)
+
+    @property
+    def applies(self) -> bool:
+        """Whether cells tell enough of the steps."""
+        return bool(fine_enough(self.deviation))
+
+    def uppers(
+        self, step: float, tail: float, swapped: bool
+    ) -> list[tuple[PrivacyLossDistribution, int]]:
+        return [(event.upper(step, tail, swapped), times) for event, times in self.blocks]
+
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        raise UnsupportedError("an epoch with k of t steps has several upper laws; use uppers")
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    def spread(self) -> float:
+        return min(event.spread() for event, _ in self.blocks)

@@ -14,7 +14,7 @@ from dpsub.accounting.games.static import ANY_N, EpochAttack, Neighbours
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.allocation.occupancy import Occupancy
 from dpsub.accounting.schemes.allocation.one_step import AllocationEvent, replaced_event
-from dpsub.accounting.schemes.allocation.opposite_event import OppositeEvent
+from dpsub.accounting.schemes.allocation.opposite_event import OppositeBlocks, OppositeEvent
 from dpsub.accounting.schemes.allocation.several_steps import SubsetEvent
 from dpsub.accounting.schemes.case import (
     OTHER,
@@ -39,6 +39,7 @@ _PLAN = (
 
 _REVEALED_BLOCKS, _LARGER_BLOCKS = Theorem("27", "4.6"), Theorem("72", "4.6")
 _BY_NO_RECORD, _OPPOSITE = Theorem("substitution", "4.6"), Theorem("79", "4.6")
+_OPPOSITE_IN_BLOCKS = Theorem("90", "4.6")
 
 
 @covers(RandomAllocation, reused=Relation)
@@ -77,7 +78,9 @@ def random_allocation(release: Release, relation: Relation) -> Case:
 
 def _theorem(event: Event, k: int, relation: Relation) -> Theorem:
     if relation is Relation.SUBSTITUTE:
-        return _OPPOSITE if isinstance(event, EnclosedEvent) else _BY_NO_RECORD
+        if not isinstance(event, EnclosedEvent):
+            return _BY_NO_RECORD
+        return _OPPOSITE if k == 1 else _OPPOSITE_IN_BLOCKS
     if isinstance(event, SubsetEvent) and event.in_larger_blocks.applies:
         return _LARGER_BLOCKS
     return Theorem("25", "4.6") if k == 1 else _REVEALED_BLOCKS
@@ -85,7 +88,7 @@ def _theorem(event: Event, k: int, relation: Relation) -> Theorem:
 
 def _certified(event: Event) -> tuple[Certified, ...]:
     """Return the proofs for k of t steps, each with its own theorem; the second one where it
-    applies. Of a record replaced in one step the verifier knows the proof by no record."""
+    applies. Of a replaced record the verifier knows the proof by no record."""
     if isinstance(event, EnclosedEvent):
         return (Certified(event.upper_choices[0], _BY_NO_RECORD),)
     if not isinstance(event, SubsetEvent):
@@ -139,13 +142,21 @@ def _replaced(t: int, k: int, s: float) -> tuple[Event, str, str]:
         "a record +C among zero records replaced by 0, both directions, or by -C, "
         "using a sum of functions of the steps"
     )
-    event, opposite = replaced_event(t, k, s), OppositeEvent(t, s)
-    if k > 1 or not opposite.applies:
+    event, opposite, blocks = replaced_event(t, k, s), OppositeEvent(t, s), OppositeBlocks(t, k, s)
+    if not blocks.applies:
         return event, proved, attained
-    # Theorem 79: the worst case, next to a proof that costs less
-    proved = f"a record +C among zero records replaced by -C; or {proved}"
-    attacks = (*event.attack_choices, opposite)
-    return EnclosedEvent(opposite, attacks, event), proved, f"{attained}, or all steps"
+    # the worst case (Theorems 79 and 84), next to a proof that costs less
+    worst, attacks = "a record +C among zero records replaced by -C", event.attack_choices
+    if k == 1:
+        attained = f"{attained}, or all steps"
+        return (
+            EnclosedEvent(opposite, (*attacks, opposite), event),
+            f"{worst}; or {proved}",
+            attained,
+        )
+    # Theorem 90
+    proved = f"{worst}, one step in each of k revealed blocks; or {proved}"
+    return EnclosedEvent(blocks, attacks, event), proved, attained
 
 
 def _choices(event: Event, k: int, relation: Relation) -> tuple[AttackChoice, ...]:
@@ -160,13 +171,10 @@ def _choices(event: Event, k: int, relation: Relation) -> tuple[AttackChoice, ..
     # the fast bounds of a zeroed-out record come first
     put_to_0 = AttackChoice(Neighbours(1.0, 0.0, 0.0), statistic)
     by_functions = AttackChoice(neighbours, "step functions")
-    if not isinstance(event, EnclosedEvent):
-        return put_to_0, by_functions
-    return (
-        put_to_0,
-        *[by_functions] * (len(event.attacks) - 2),
-        AttackChoice(neighbours, "all steps"),
-    )
+    rest = [by_functions] * (len(event.attack_choices) - 1)
+    if isinstance(event, EnclosedEvent) and k == 1:
+        rest[-1] = AttackChoice(neighbours, "all steps")
+    return put_to_0, *rest
 
 
 def _attack_of_group(t: int, k: int, s: float, relation: Relation, group: int) -> GroupAttack:

@@ -137,9 +137,9 @@ class GivenSumEvent(AttackEvent):
             # a sum without known moments
             return MomentsGivenSum(np.zeros((5, 1)), np.ones((5, 1)), 1.0)
 
-    @property
-    def edges(self) -> np.ndarray:
-        """Places where the number that a step adds changes, in deviations of its output."""
+    def edges(self, swapped: bool) -> np.ndarray:
+        """Places where the number that a step adds changes, in deviations of its output; the same
+        in both directions."""
         return self._laws.edges
 
     @property

@@ -298,11 +298,6 @@ class SeparatedSum(SumAttack):
     def laws(self) -> SumLaws:
         return _sum_laws(self)
 
-    @property
-    def edges(self) -> np.ndarray:
-        """Places where the number that a step adds changes, in deviations of its output."""
-        return self.laws.edges
-
 
 @work.remembered(8)
 def _sum_laws(event: SeparatedSum) -> SumLaws:
