@@ -8,7 +8,8 @@ If D_0, ..., D_g differ in one record from each to the next, then for orders a =
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -17,12 +18,14 @@ from dpsub.accounting.engine import work
 from dpsub.accounting.engine.fourier import ComposedLoss
 from dpsub.accounting.engine.pld import MAX_LOSS, PrivacyLossDistribution, Profile
 from dpsub.accounting.engine.privacy_events import DominatedEvent, EnclosedEvent, Event
+from dpsub.accounting.schemes.allocation.opposite_event import OppositeBlocks, OppositeEvent
 
 _POINTS = 1500  # orders at which the curve of one record is known, on either side of 1
 _FEW = 8  # records up to which there are as many
 _PROBES = np.concatenate([[0.0], np.geomspace(1e-4, MAX_LOSS, 60)])
 _ROUNDING = 1e-12  # relative, charged for each composition
-_FINE = 40  # grid steps in a standard deviation of the loss
+FINE = 40  # grid steps in a standard deviation of the loss
+_COARSE = (8, 16)  # of laws whose work grows fast with fineness, the first ones
 _SHARE = 1e-3  # of a bound that its transform may charge
 
 
@@ -33,22 +36,28 @@ class GroupCurve:
 
     events: tuple[Event, ...]
 
+    @property
+    def takes_work(self) -> bool:
+        """Whether finer laws of one record take far more work."""
+        proofs = (each.proved if isinstance(each, EnclosedEvent) else each for each in self.events)
+        return any(isinstance(proof, OppositeEvent | OppositeBlocks) for proof in proofs)
+
     @cached_property
-    def _tables(self) -> dict[float, tuple[Profile, Profile]]:
+    def _tables(self) -> dict[tuple[float, int], tuple[Profile, Profile]]:
         return {}
 
-    def profiles(self, tail: float) -> tuple[Profile, Profile]:
+    def profiles(self, tail: float, fine: int = FINE) -> tuple[Profile, Profile]:
         """Return H_a(P || Q) and H_a(Q || P) at orders a >= 1, P being the data set with all
-        records."""
-        if tail not in self._tables:
-            self._tables[tail] = self._composed(tail)
-        return self._tables[tail]
+        records, from laws with so many grid steps in a deviation."""
+        if (tail, fine) not in self._tables:
+            self._tables[tail, fine] = self._composed(tail, fine)
+        return self._tables[tail, fine]
 
-    def _composed(self, tail: float) -> tuple[Profile, Profile]:
+    def _composed(self, tail: float, fine: int) -> tuple[Profile, Profile]:
         singles: dict[int, tuple[Profile, Profile]] = {}
         for event in self.events:
             if id(event) not in singles:
-                singles[id(event)] = _profiles_of(event, tail)
+                singles[id(event)] = _profiles_of(event, tail, fine)
         both = [singles[id(event)] for event in self.events]
         reach = max(_reach(profile, tail) for pair in both for profile in pair)
         points = _POINTS if len(both) <= _FEW else _POINTS * _FEW // len(both)
@@ -64,13 +73,34 @@ class GroupCurve:
         return _chords(forward, step), _chords(backward, step)
 
 
-def _profiles_of(event: Event, tail: float) -> tuple[Profile, Profile]:
+@dataclass(frozen=True)
+class GroupEvent(DominatedEvent):
+    """A step or an epoch of a group whose curves take much work: they are the finer the finer the
+    grid of losses is."""
+
+    profiles_on: Callable[[float, int], tuple[Profile, Profile]] = field(kw_only=True)
+    """Function of a tail, and of the grid steps in a deviation."""
+
+    @classmethod
+    def of(cls, profiles_on: Callable[[float, int], tuple[Profile, Profile]]) -> GroupEvent:
+        """Return the event with these bounds."""
+        return cls(lambda tail: profiles_on(tail, _COARSE[0]), None, profiles_on=profiles_on)
+
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        # first grids have as many steps in a deviation as the coarsest curves
+        wanted = 0.99 * self.spread() / step
+        fine = next((each for each in _COARSE if wanted <= each), FINE)
+        profiles = self.profiles_on(tail, fine)
+        return DominatedEvent(lambda _: profiles, None).upper(step, tail, swapped)
+
+
+def _profiles_of(event: Event, tail: float, fine: int) -> tuple[Profile, Profile]:
     """Return both profiles of one record."""
     proved = event.proved if isinstance(event, EnclosedEvent) else event
     if isinstance(proved, DominatedEvent):
         forward, backward = proved.profile(tail)
         return forward, backward or forward
-    step = proved.spread() / _FINE
+    step = proved.spread() / fine
 
     def of(swapped: bool) -> Profile:
         laws, times = zip(*proved.uppers(step, tail, swapped), strict=True)

@@ -53,7 +53,7 @@ from dpsub.accounting.schemes.chains.scheme import (
 )
 from dpsub.accounting.schemes.conditions import conditions_of
 from dpsub.accounting.schemes.deterministic import cyclic_poisson, deterministic
-from dpsub.accounting.schemes.groups.curves import GroupCurve
+from dpsub.accounting.schemes.groups.curves import FINE, GroupCurve, GroupEvent
 from dpsub.accounting.schemes.poisson import poisson
 from dpsub.accounting.schemes.without_replacement import without_replacement
 from dpsub.errors import UnsupportedError
@@ -528,12 +528,16 @@ def by_composition(release: Release, relation: Relation, single: Scheme) -> Case
             "substitute or zero_out"
         )
     curve, first = _group_curve(release, relation, group, single)
-    event: Event = DominatedEvent(curve.profiles, None)
     proved = f"the curve of one record, composed with itself {group} times: {first.proved}"
-    if first.revealed is not None:
-        revealed = first.revealed(group)
-        event = DominatedEvent(lambda tail: _both_least(curve.profiles(tail), revealed), None)
+    revealed = [] if first.revealed is None else [first.revealed(group)]
+    if revealed:
         proved += "; or the steps of all revealed, whichever is smaller"
+
+    def profiles(tail: float, fine: int = FINE) -> tuple[Profile, Profile]:
+        forward, backward = zip(curve.profiles(tail, fine), *revealed, strict=True)
+        return _least(*forward), _least(*backward)
+
+    event: Event = GroupEvent.of(profiles) if curve.takes_work else DominatedEvent(profiles, None)
     attack = GroupAttack((), (), "")
     if first.group_attack is not None:
         attack = first.group_attack(group)
@@ -560,13 +564,6 @@ def by_composition(release: Release, relation: Relation, single: Scheme) -> Case
         group_attack=None,
         revealed=None,
     )
-
-
-def _both_least(
-    one: tuple[Profile, Profile], other: tuple[Profile, Profile]
-) -> tuple[Profile, Profile]:
-    forward, backward = zip(one, other, strict=True)
-    return _least(*forward), _least(*backward)
 
 
 def _group_curve(
