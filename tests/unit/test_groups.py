@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dpsub
@@ -13,6 +14,8 @@ from dpsub.accounting.questions.audit import audit
 from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.release import Release, as_plain, of_plain
 from dpsub.accounting.schemes import case_of
+from dpsub.accounting.schemes.allocation.opposite_event import OppositeEvent
+from dpsub.accounting.schemes.groups.curves import GroupCurve
 from dpsub.cli import main
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
@@ -274,3 +277,24 @@ def test_shuffled_epochs_of_groups_are_refused_where_sizes_change() -> None:
             group=G,
             **{key: ASKED[key] for key in ("noise_multiplier", "delta")},
         )
+
+
+def test_curves_of_replaced_records_are_as_fine_as_the_budget_affords() -> None:
+    """Two records replaced in 1 of 4 steps: the finest curves take more than there is at this effort,
+    coarser ones bound the group nearly as closely."""
+    t, noise, epsilon = 4, 2.0, 1.0
+    curve = GroupCurve((OppositeEvent(t, noise),) * 2)
+    assert curve.takes_work
+    coarse, fine = (
+        float(curve.profiles(1e-9, each)[0](np.array([epsilon]))[0]) for each in (8, 16)
+    )
+    assert fine < coarse < 1.1 * fine
+    found = dpsub.account(
+        dpsub.RandomAllocation(t),
+        noise_multiplier=noise,
+        epsilon=epsilon,
+        adjacency="substitute",
+        group=2,
+        effort=0.5,
+    )
+    assert found.lower < found.upper < 1.1 * found.lower

@@ -25,6 +25,9 @@ from dpsub.noise import GaussianProfile
 
 _TILTS = (1 / 4, 1.0, 1 / 16)
 """Of the sums that are tried: large losses are told by smaller ones."""
+_TILTS_OF_OPPOSITES = ((1 / 2, 2.0), (1.0, 1.0), (1 / 4, 1.0), (1 / 4, 4.0))
+"""Of both terms, where the records are at C against -C: large losses are told by steps with large
+ratios on the one data set and small ones on the other."""
 
 
 def attacks_on_steps(
@@ -33,7 +36,8 @@ def attacks_on_steps(
     """Return events of one epoch, and the statistic of each."""
     # what costs least comes first
     largest = StatisticEvent(LargestOfGroup(held, x, y, s))
-    sums = tuple(GroupSum(held, s, tilt, x, y) for tilt in _TILTS)
+    tilts = _TILTS_OF_OPPOSITES if y < 0 else tuple((tilt, tilt) for tilt in _TILTS)
+    sums = tuple(GroupSum(held, s, tilt, x, y, tilt_of_y) for tilt, tilt_of_y in tilts)
     return (largest, *sums), ("largest step", *["step functions"] * len(sums))
 
 
@@ -68,14 +72,15 @@ def sum_of_steps(steps: int, moved: int, s: float, y: float) -> PairEvent:
 class GroupSum(SumAttack):
     """Lower bound of an epoch by a sum of functions of its steps: of the logarithm of the
     likelihood ratio of one step, if the numbers i of records in the steps were independent, with
-    weights in proportion to the i-th power of `tilt` times their own. Any tilt is valid; 0 <= y <
-    x, or y = -x."""
+    weights in proportion to the i-th power of `tilt` times their own, where y < 0 with `tilt_of_y`
+    for its term, by default the same. Any tilt is valid; 0 <= y < x, or y = -x."""
 
     held: Occupancy
     deviation: float
     tilt: float
     x: float
     y: float
+    tilt_of_y: float | None = None
 
     @property
     def laws(self) -> SumLaws:
@@ -89,13 +94,16 @@ def _sum_laws(event: GroupSum) -> SumLaws:
     z = np.linspace(-12.0 + min(y, 0.0) * most, 12.0 + x * most, 20_001)
     counts = np.arange(most + 1)
     with np.errstate(divide="ignore"):
-        log_weights = np.log(held.of_a_step) + counts * math.log(event.tilt)
+        log_law = np.log(held.of_a_step)
 
-    def log_ratio(mean: float) -> np.ndarray:
+    def log_ratio(mean: float, tilt: float) -> np.ndarray:
+        log_weights = log_law + counts * math.log(tilt)
         exponents = np.multiply.outer(counts * mean, z) - 0.5 * (counts * mean)[:, None] ** 2
         return np.asarray(np.logaddexp.reduce(log_weights[:, None] + exponents, axis=0))
 
-    value = log_ratio(x) - log_ratio(y) if y < 0 else log_ratio(x)
+    value = log_ratio(x, event.tilt)
+    if y < 0:
+        value -= log_ratio(y, event.tilt if event.tilt_of_y is None else event.tilt_of_y)
     return laws_of_sums(z, value, held, (x, y))
 
 
