@@ -36,7 +36,7 @@ QUESTIONS: tuple[tuple[str, Any, int | None, dict[str, Any]], ...] = (
     ),
     (
         "several of t steps, a record replaced",
-        dpsub.RandomAllocation(100, 3),
+        dpsub.RandomAllocation(20, 5),
         None,
         {"noise_multiplier": 1.0, "epochs": 1, "adjacency": "substitute"},
     ),

@@ -280,8 +280,8 @@ def test_shuffled_epochs_of_groups_are_refused_where_sizes_change() -> None:
 
 
 def test_curves_of_replaced_records_are_as_fine_as_the_budget_affords() -> None:
-    """Two records replaced in 1 of 4 steps: the finest curves take more than there is at this effort,
-    coarser ones bound the group nearly as closely."""
+    """Two records replaced in 1 of 4 steps: the finest curves take more than this effort, coarser
+    ones bound the group nearly as closely."""
     t, noise, epsilon = 4, 2.0, 1.0
     curve = GroupCurve((OppositeEvent(t, noise),) * 2)
     assert curve.takes_work

@@ -846,16 +846,19 @@ _WEIGHTS_OF_ONE = ((1.0, 1.0), (8.0, 8.0), (1 / 2, 1.0))
 _WEIGHTS_OF_ONE_SMALL_NOISE = ((1 / 16, 8.0), (1 / 256, 128.0))
 
 
+def _weights(k: int, deviation: float) -> tuple[tuple[float, float], ...]:
+    if deviation < _SMALL_NOISE:
+        return _WEIGHTS_OF_ONE_SMALL_NOISE if k == 1 else _WEIGHTS_SMALL_NOISE
+    return _WEIGHTS_OF_ONE if k == 1 else _WEIGHTS
+
+
 def replaced_event(t: int, k: int, deviation: float) -> ReplacedEvent:
     """Return the event of one epoch in which a record is replaced that is in k of t steps, k <
     t."""
     removed = AllocationEvent(t, deviation) if k == 1 else SelectionEvent(t, k, deviation)
-    if deviation < _SMALL_NOISE:
-        weights = _WEIGHTS_OF_ONE_SMALL_NOISE if k == 1 else _WEIGHTS_SMALL_NOISE
-    else:
-        weights = _WEIGHTS_OF_ONE if k == 1 else _WEIGHTS
     opposite = tuple(
-        SumEvent(t, k, deviation, up * k / t, 1.0, -1.0, down * k / t) for up, down in weights
+        SumEvent(t, k, deviation, up * k / t, 1.0, -1.0, down * k / t)
+        for up, down in _weights(k, deviation)
     )
     # all steps of the record revealed: Gaussians at this distance
     distance = 2 * math.sqrt(k) / deviation
