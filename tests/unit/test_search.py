@@ -604,3 +604,12 @@ def test_a_calibration_says_what_keeps_its_noise_from_what_is_refuted() -> None:
     assert quick.width_met
     shuffled = dpsub.calibrate(Shuffle(10), 100, epochs=2, **asked, quick=False)
     assert shuffled.width_reason.startswith("theory") and not shuffled.width_met
+
+
+@pytest.mark.parametrize("effort", few([0.3, 0.1]))
+def test_what_is_refuted_is_told_where_proofs_take_all_work(effort: float) -> None:
+    asked: Any = {"epochs": 1, "delta": 1e-5, "adjacency": "substitute"}
+    found = dpsub.calibrate(dpsub.RandomAllocation(4), epsilon=1, effort=effort, **asked)
+    assert found.refuted is not None and found.refuted < found.noise_multiplier < 4
+    again: Any = {**asked, "noise_multiplier": found.refuted, "quick": False, "effort": 0.05}
+    assert dpsub.account(dpsub.RandomAllocation(4), **again).lower > 1

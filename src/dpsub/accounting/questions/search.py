@@ -38,6 +38,7 @@ from dpsub.accounting.questions.account import (
     closest,
     stopped_by,
 )
+from dpsub.accounting.questions.first_lower import first_lower
 from dpsub.accounting.questions.proof import Proof
 from dpsub.accounting.questions.question import (
     Question,
@@ -653,8 +654,11 @@ class FullSearch(Search):
         """Return the number nearest to the safe one that was tried and at which an attack exceeds
         the target."""
         composition, axis = self.candidates.composition(proved.safe), self.candidates.axis
-        if proved.unsafe is None or not composition.attacked:
+        if not composition.attacked:
             return None
+        if proved.unsafe is None:
+            # the budget ended the search, or nothing is less safe
+            return None if composition.is_exact else self._refuted_at_once(proved.safe)
         step = composition.spread / _ATTACK_STEPS
         if composition.is_exact:
             return self._refuted_beyond(proved.unsafe, lambda x: self._rough(x, "lower", step))
@@ -662,13 +666,34 @@ class FullSearch(Search):
         # refuted with the one it refutes, as adding noise is processing (F2)
         away = self.goal.accuracy if axis.rising else -self.goal.accuracy
         start, refuted = proved.unsafe * (1 + away), None
+        before = work.refusals()
         for choice in range(len(composition.attack_choices)):
             with suppress(NumericalError):  # not within the budget
                 # of the other choices only those that refute more are searched for
                 if refuted is None or self._attained(refuted, choice, step) > self.goal.most:
                     found = self._refuted_by(choice, step, refuted or start, proved.steepness)
                     refuted = found or refuted
-        return refuted
+        if work.refusals() == before:
+            return refuted
+        # proofs may have left too little work
+        both = [each for each in (refuted, self._refuted_at_once(start)) if each is not None]
+        return (min if axis.rising else max)(both, default=None)
+
+    def _refuted_at_once(self, start: float) -> float | None:
+        """Return the number nearest to the safe one at which a closed-form attack, which exists
+        with any budget, exceeds the target."""
+        axis = replace(self.candidates.axis, name="an attack")
+
+        def attained(x: float) -> float:
+            proof = self.candidates.proof(x)
+            return first_lower(proof.cases, proof.releases, self.goal.target).value
+
+        with work.uncounted(), suppress(NumericalError, UnsupportedError):
+            root = safe_root(
+                attained, self.goal.most, axis, start=start, accuracy=self.goal.accuracy
+            )
+            return root.unsafe
+        return None
 
     def _attained(self, x: float, choice: int, step: float) -> float:
         return self.candidates.attack(x, choice).rough(self.goal.target, "lower", step)
