@@ -99,6 +99,7 @@ MARKS = {
             "C24",
             "C25",
             "C31",
+            "C32",
         ),
         pytest.mark.slow,
     ),
