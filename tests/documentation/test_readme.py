@@ -40,8 +40,9 @@ def test_a_changed_verdict_changes_the_tables() -> None:
     changed = VERDICTS.copy()
     at = changed.index[(changed["variant"] == "stated") & (changed["verdict"] == "reproduced")][0]
     changed.loc[at, "verdict"] = "differs"
-    assert renew.renewed(PAGE, changed) != PAGE
-    assert renew.renewed(renew.renewed(PAGE, changed), VERDICTS) == PAGE
+    page = renew.renewed(PAGE, changed)
+    assert page != PAGE
+    assert renew.renewed(page, VERDICTS) == PAGE
 
 
 def test_the_counts_are_those_of_the_cells() -> None:

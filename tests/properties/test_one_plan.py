@@ -182,7 +182,7 @@ def test_all_records_in_one_order_are_bounded_by_public_steps(noise: float, shar
 
 
 def test_a_secret_partition_tells_less_than_a_public_one() -> None:
-    question = {"noise_multiplier": 1.0, "epochs": 5, "delta": 1e-5}
+    question = {"noise_multiplier": 1.0, "epochs": 5, "delta": 1e-5, "effort": 1.0, "quick": False}
     for adjacency in ("add_remove", "zero_out", "substitute"):
         secret = dpsub.account(dpsub.SecretCyclicPoisson(0.2, 5), adjacency=adjacency, **question)
         public = dpsub.account(dpsub.CyclicPoisson(0.2, 5), adjacency=adjacency, **question)
@@ -195,7 +195,7 @@ def test_a_secret_partition_tells_less_than_a_public_one() -> None:
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_groups_in_every_turn_are_an_allocation_with_less_noise(adjacency: str) -> None:
-    question = {"delta": 1e-5, "adjacency": adjacency}
+    question = {"delta": 1e-5, "adjacency": adjacency, "effort": 1.0, "quick": False}
     turns = dpsub.account(
         dpsub.SecretCyclicPoisson(1.0, 8), noise_multiplier=2.0, epochs=4, **question
     )

@@ -52,7 +52,7 @@ QUESTIONS: dict[str, tuple[Any, int | None, dict[str, Any]]] = {
     "allocation, substitute": (
         dpsub.RandomAllocation(20),
         None,
-        {**EPOCHS, "adjacency": "substitute"},
+        {**EPOCHS, "adjacency": "substitute", "effort": 1.0, "quick": False},
     ),
     "allocation of several": (dpsub.RandomAllocation(20, 3), None, EPOCHS),
     "allocation of several, substitute": (

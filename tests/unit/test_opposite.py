@@ -150,6 +150,8 @@ def test_the_likelihoods_as_they_are_drawn_lie_between_the_ends() -> None:
         epochs=epochs,
         epsilon=epsilon,
         adjacency="substitute",
+        effort=1.0,
+        quick=False,
     )
     assert found.lower < truth + 4 * deviation and truth - 4 * deviation < found.upper
     assert found.upper < 1.05 * found.lower and deviation < 0.02 * truth

@@ -24,7 +24,7 @@ POISSON = dpsub.Poisson(0.02)
         (dpsub.Deterministic(20), 1000),
         (dpsub.CyclicPoisson(0.1, 5), None),
         (dpsub.TruncatedPoisson(0.02, 30), 1000),
-        (dpsub.RandomAllocation(20), None),
+        (dpsub.RandomAllocation(4), None),
         (dpsub.RandomAllocation(20, 2), None),
         (dpsub.Shuffle(20, drop_last=True), 1010),
     ],

@@ -410,7 +410,7 @@ def test_golden_sections_find_the_minimum() -> None:
 def test_a_budget_ends_long_work_with_valid_ends(question: dict[str, float]) -> None:
     # 999 999 draws from ten slots: the first profile alone takes more
     proof = Proof.of([Release(MustWW(10, 999_999), 1_000_001, 4.0, 10)])
-    with work.metered(1.0):
+    with work.metered(1 / 16):
         lower, upper, width_met = proof.composition.answer(Target(**question))
     assert 0 <= lower <= upper
     assert not width_met

@@ -702,7 +702,7 @@ def test_what_forgeries_are_made_from_is_verified(name: str, tmp_path: Path) -> 
     assert (lines[-1], status) == ("verified", VERIFIED)
 
 
-FORGERIES = 180
+FORGERIES = 90
 
 
 def check_forgeries(seeds: range, folder: Path) -> None:
@@ -717,7 +717,7 @@ def test_no_forgery_is_verified(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(1, 41))
+@pytest.mark.parametrize("block", range(1, 81))
 def test_none_of_thousands_of_forgeries_is_verified(block: int, tmp_path: Path) -> None:
     check_forgeries(range(block * FORGERIES, (block + 1) * FORGERIES), tmp_path)
 

@@ -35,7 +35,7 @@ def check_honest(seeds: range, folder: Path) -> int:
     return proved
 
 
-@pytest.mark.parametrize("block", few(range(60), most=4, more=2))
+@pytest.mark.parametrize("block", few(range(60), most=2, more=2))
 def test_honest_certificates_are_verified(block: int, tmp_path: Path) -> None:
     assert check_honest(range(block * SOME, (block + 1) * SOME), tmp_path) > SOME / 3
 
