@@ -524,6 +524,8 @@ class Candidates:
             # a rough measure may miss by little what is proved: that is asked last, and gives the
             # reason
             return self.axis.safest, 1.0
+        except OutOfWorkError:
+            return 1.0, 1.0
         return root.root, root.steepness
 
 
@@ -597,6 +599,33 @@ class FullSearch(Search):
         self.full = Level(math.inf, self.goal.accuracy)
         self._accounts: dict[float, Account] = {}
 
+    def best_root(self, first: Level) -> SafeRoot:
+        """Return the best root, from this level on; of closed-form bounds if the budget suffices
+        for no other."""
+        try:
+            return super().best_root(first)
+        except OutOfWorkError as error:
+            try:
+                return self._proved_at_once()
+            except (NumericalError, UnsupportedError):
+                raise error from None
+
+    def _proved_at_once(self) -> SafeRoot:
+        """Return the root of closed-form bounds, which exist with any budget."""
+
+        def proved(x: float) -> float:
+            (self._accounts[x],) = self.candidates.proof(x).first_ends([self.goal.target])
+            return float(self._accounts[x].upper)
+
+        with work.uncounted():
+            return safe_root(
+                proved,
+                self.goal.most,
+                self.candidates.axis,
+                start=self.start,
+                accuracy=self.goal.accuracy,
+            )
+
     def bound(self, x: float, level: Level) -> float:
         if level != self.full:
             return self._rough(x, "upper", self.candidates.composition(x).spread / level.steps)
@@ -659,9 +688,11 @@ class FullSearch(Search):
         if proved.unsafe is None:
             # the budget ended the search, or nothing is less safe
             return None if composition.is_exact else self._refuted_at_once(proved.safe)
-        step = composition.spread / _ATTACK_STEPS
         if composition.is_exact:
-            return self._refuted_beyond(proved.unsafe, lambda x: self._rough(x, "lower", step))
+            with suppress(OutOfWorkError):
+                step = composition.spread / _ATTACK_STEPS
+                return self._refuted_beyond(proved.unsafe, lambda x: self._rough(x, "lower", step))
+            return self._refuted_at_once(proved.unsafe)
         # an attack that falls short of the proof is searched for by itself. All less noise is
         # refuted with the one it refutes, as adding noise is processing (F2)
         away = self.goal.accuracy if axis.rising else -self.goal.accuracy
@@ -669,6 +700,7 @@ class FullSearch(Search):
         before = work.refusals()
         for choice in range(len(composition.attack_choices)):
             with suppress(NumericalError):  # not within the budget
+                step = composition.spread / _ATTACK_STEPS
                 # of the other choices only those that refute more are searched for
                 if refuted is None or self._attained(refuted, choice, step) > self.goal.most:
                     found = self._refuted_by(choice, step, refuted or start, proved.steepness)
