@@ -14,6 +14,7 @@ import cells
 import events
 import groups
 import moments
+import null_clones
 import references
 import separated
 import shuffling
@@ -44,6 +45,7 @@ THEOREMS = (
     theorems.THEOREMS
     | allocation.THEOREMS
     | moments.THEOREMS
+    | null_clones.THEOREMS
     | references.THEOREMS
     | groups.THEOREMS
     | separated.THEOREMS

@@ -269,8 +269,9 @@ def theorems_about(release: Release, adjacency: str) -> tuple[str, ...]:
     if release.name == "shuffle":
         if adjacency == "add_remove":
             return ()
-        # vectors that follow earlier epochs may tell the place of a record: none is hidden
-        return ("19",) if release.as_one else ("19", "61")
+        # in one order vectors that follow earlier epochs may tell the place of another record:
+        # clones alone hide one
+        return ("19", "89") if release.as_one else ("19", "61", "89")
     if adjacency == "substitute":
         return ("substitution",)
     one = "25" if release.sampler["k"] == 1 else "27"

@@ -439,6 +439,27 @@ WEIGHTS = record(
         ),
     }
 )
+CLONES = listed(
+    record(
+        {
+            "loss": real(0.0, 100.0),
+            "weight": real(1e-300, 1 - 2**-53),
+            "counts": lambda value, where: rising(wholes(2, LARGEST_INDEX)(value, where), where),
+            "grids": listed(
+                record(
+                    {
+                        "unit": real(1e-30, 1e6),
+                        "first": whole(-LARGEST_INDEX, -1),
+                        "last": whole(1, LARGEST_INDEX),
+                    }
+                ),
+                most=2,
+            ),
+        }
+    ),
+    10_000,
+    least=0,
+)
 PLACE = whole(0, 999)  # place of a release or a block in its list
 
 OF_ALL = {"release": PLACE, "times": SIZE, "law": law}
@@ -452,7 +473,11 @@ MORE: dict[str, Shape] = {
     "85": record(OF_UPPER | {"sums": SUMS}),
     "87 (i)": record(OF_UPPER | {"steps": record({"missed": law, "drawn": law})}),
     "substitution": record(OF_UPPER, {"revealed": BOTH_REVEALED}),
-    "61": record(OF_UPPER | {"orders": ORDERS, "references": REFERENCES}, {"weights": WEIGHTS}),
+    "61": record(
+        OF_UPPER | {"orders": ORDERS, "references": REFERENCES},
+        {"weights": WEIGHTS, "clones": CLONES},
+    ),
+    "89": record(OF_UPPER | {"clones": CLONES}),
 }
 PLAIN_THEOREMS = [
     *("1", "2", "4", "6", "9", "10", "16", "17", "18", "19"),

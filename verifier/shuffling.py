@@ -1,21 +1,22 @@
 """Shuffled epochs whose step is hidden: Theorems 49, 61 and 76 of docs/proofs/shuffling.md, with
-Lemmas 52 and 60, next to Theorem 19.
+Lemmas 52 and 60, next to Theorems 19 and 89.
 
 A part names some orders a and, for each, a number of steps k and the unit of a grid, or a tilt and
 cuts. Any choice is valid: Theorem 61, or 76, bounds H_a there by a number that is computed here.
 For some numbers of steps it holds the laws of Theorem 49, which bound H_a at the kinks of the
-part's law. Chords join these bounds, what Theorem 19 gives at the kinks, and the mirror images of
-all: H is convex.
+part's law. Chords join these bounds, those of Theorem 89 (`null_clones`), what Theorem 19 gives at
+the kinks, and the mirror images of all: H is convex.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from balls import ONE, ZERO, NotCovered, Refuted, larger, normal_tail, positive_part, smaller
-from flint import arb, arb_poly
+from balls import ONE, ZERO, Refuted, larger, normal_tail, positive_part, smaller
+from flint import arb
+from means import UNSEEN_ON_THE_LEFT, Difference, Window, means_above_zero
+from null_clones import bounds_by_theorem_89
 from question import Release
 from references import ComposedProfile, by_reference, in_single_steps
 from theorems import Case, Theorem, held_against_chords, orders_from_one
@@ -24,15 +25,13 @@ from work import fits, spend
 from profiles import Order, gaussian
 
 CELLS = 32  # cells of each of the two numbers over which the supremum in Lemma 52 is taken
-MOST_PLACES = 2**17  # places of the grid of one order
 MOST_VALUES = 1_000_000  # values on all grids of a part: a minute or two
 MOST_LEVELS = 200  # levels of weights of a part: a second for 40 of them
 MOST_EXPONENTIALS = 20_000_000  # of all laws of a part by Theorem 76: a minute or so
 OF_A_VALUE = 30  # a closed form takes as long as so many exponentials
-# What cutting a tail may add to a mean. To the right: as a share of what is charged, or of the
-# masses that are negligible next to delta. To the left it is added to the mean of the sum alone,
-# of which the positive part has as small a share as it is rare.
-UNSEEN, UNSEEN_OF_NEGLIGIBLE, UNSEEN_ON_THE_LEFT = arb(2) ** -34, arb(2) ** 25, arb(2) ** -44
+# What cutting a tail to the right may add to a mean, as a share of what is charged, or of the
+# masses that are negligible next to delta.
+UNSEEN, UNSEEN_OF_NEGLIGIBLE = arb(2) ** -34, arb(2) ** 25
 
 
 # --- What one step tells of a place (Lemma 52) ----------------------------------------------------
@@ -73,10 +72,9 @@ def largest_mean(order: Order, farthest: arb, square: arb) -> arb:
 
 
 @dataclass(frozen=True)
-class Difference:
+class WorstDifference(Difference):
     """The law of Z at the order a, lengths over s."""
 
-    a: arb
     d: arb
     f: int  # 1 or 2, times d
     g: int
@@ -88,10 +86,6 @@ class Difference:
     def below(self, c: arb) -> arb:
         """E (-Z - c)_+, c >= 0."""
         return self._part(self.a, ONE, self.g, c)
-
-    def over(self, b: arb) -> arb:
-        """E (Z - b)_+ at any b: W(-c) = 1 - a + c + E (-Z - c)_+, as the mean of Z is 1 - a."""
-        return self.above(b) if b >= 0 else ONE - self.a - b + self.below(-b)
 
     def _part(self, one: arb, other: arb, far: int, b: arb) -> arb:
         """E (one e_f - other e_(f - d) - b)_+, f = far d; the value is positive right of some t."""
@@ -109,111 +103,6 @@ class Difference:
     @cached_property
     def _shrink(self) -> arb:
         return (-self.d * self.d).exp()
-
-
-# --- Means of independent differences -------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sum:
-    """A sum on the grid: masses at (start + i) units, of total 1, and the mean `excess` of what was
-    cut off above the last place, in units.
-
-    A value above the last place is moved down to it and its excess charged, as (x + y)_+ <= x_+ +
-    y_+. A value below the first place is moved up to it.
-    """
-
-    start: int
-    masses: arb_poly
-    excess: arb
-
-    def plus(self, other: "Sum", unseen: arb) -> "Sum":
-        """The sum of both, independent, its tails cut where they hold no more than `unseen`."""
-        length = self.masses.length() + other.masses.length()
-        fits(length, 2 * MOST_PLACES, "places of the grid of a sum of Theorem 61")
-        spend(length * length.bit_length(), "sums of Theorem 61")
-        masses = (self.masses * other.masses).coeffs()
-        excess = self.excess + other.excess
-        last = len(masses) - 1 - tail_length(reversed(masses), unseen)
-        for place in range(last + 1, len(masses)):
-            excess += (place - last) * masses[place]
-            masses[last] += masses[place]
-        del masses[last + 1 :]
-        first = tail_length(masses, UNSEEN_ON_THE_LEFT)
-        masses[first] += sum(masses[:first], ZERO)
-        return Sum(self.start + other.start + first, arb_poly(masses[first:]), excess)
-
-    def mean_above_zero(self) -> arb:
-        """Upper bound of the mean of the positive part, in units."""
-        return self.excess + sum(
-            (mass * (self.start + i) for i, mass in enumerate(self.masses) if self.start + i > 0),
-            ZERO,
-        )
-
-
-def tail_length(masses: Iterable[arb], unseen: arb) -> int:
-    """Number of masses, from the end where they begin, that can be moved to the next one such that
-    values move by at most `unseen` places on average."""
-    moved, passed = ZERO, ZERO
-    for count, mass in enumerate(masses):
-        passed += mass
-        moved += passed
-        if not moved <= unseen:
-            return count
-    return 0
-
-
-@dataclass(frozen=True)
-class Window:
-    """Z on the grid of one unit between two of its places, so far out that mass beyond them is not
-    seen.
-
-    Its law has W(b) = E (Z - b)_+ at the places of the grid, linear between them: what is convex is
-    below its chords, so each mass is moved to both neighbours with its mean kept. The masses are
-    second differences of W.
-    """
-
-    law: Difference
-    unit: arb
-    first: int
-    last: int
-
-    @classmethod
-    def of(cls, law: Difference, unit: arb, unseen: arb) -> "Window":
-        first = -place_below(lambda i: law.below(i * unit), UNSEEN_ON_THE_LEFT)
-        return cls(law, unit, first, place_below(lambda i: law.above(i * unit), unseen))
-
-    def on_grid(self) -> Sum:
-        W = [self.law.over(i * self.unit) for i in range(self.first, self.last + 1)]
-        falls = [ONE, *((W[i] - W[i + 1]) / self.unit for i in range(len(W) - 1)), ZERO]
-        masses = [falls[i] - falls[i + 1] for i in range(len(W))]
-        return Sum(self.first, arb_poly(masses), W[-1] / self.unit)
-
-
-def place_below(value: Callable[[int], arb], unseen: arb) -> int:
-    """The first place, from 1 on, where a value that falls is small enough."""
-    if not value(MOST_PLACES) <= unseen:
-        raise NotCovered("theorem 61 on a grid of so many places")
-    low, high = 0, 1
-    while not value(high) <= unseen:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if value(middle) <= unseen else (middle, high)
-    return high
-
-
-def mean_above_zero(window: Window, k: int, unseen: arb) -> arb:
-    """Upper bound of E ((Z_1 + ... + Z_k)/k)_+; `unseen` is what cutting may add, about."""
-    square, result, count = window.on_grid(), None, k
-    cut = unseen / window.unit
-    while True:
-        if count % 2:
-            result = square if result is None else result.plus(square, cut)
-        count //= 2
-        if count == 0:
-            return result.mean_above_zero() * window.unit / k
-        square = square.plus(square, cut)
 
 
 # --- The bound of an epoch ------------------------------------------------------------------------
@@ -238,11 +127,11 @@ def read_orders(rows: list[dict], T: int) -> list[Chosen]:
     return chosen
 
 
-def differences(release: Release, adjacency: str, a: arb) -> list[Difference]:
+def differences(release: Release, adjacency: str, a: arb) -> list[WorstDifference]:
     """Differences of Lemma 60, of either order of the data sets where they differ."""
     if adjacency == "substitute":
-        return [Difference(a, 2 / release.s, 1, 1)]
-    return [Difference(a, 1 / release.s, 2, 1), Difference(a, 1 / release.s, 1, 2)]
+        return [WorstDifference(a, 2 / release.s, 1, 1)]
+    return [WorstDifference(a, 1 / release.s, f, g) for f, g in ((2, 1), (1, 2))]
 
 
 def charge(s: arb, T: int, k: int) -> arb:
@@ -270,7 +159,7 @@ def bounds_by_theorem_61(case: Case, T: int) -> list[tuple[arb, arb]]:
     for a, k, charged, unseen, windows in work:
         mean = ZERO
         for window in windows:
-            mean = larger(mean, mean_above_zero(window, k, unseen))
+            mean = larger(mean, *means_above_zero(window, [k], unseen / window.unit))
         bounds.append((a, mean + charged))
     return bounds
 
@@ -480,7 +369,7 @@ def bounds_by_theorem_49(case: Case, T: int) -> list[tuple[arb, arb]]:
 
 
 def theorem_61(case: Case) -> arb:
-    """Shortfall by Theorems 61, 76 and 49, next to Theorem 19."""
+    """Shortfall by Theorems 61, 76, 49 and 89, next to Theorem 19."""
     release = case.release
     case.need(
         release.name == "shuffle" and not release.laplace, "shuffled epochs and Gaussian noise"
@@ -493,6 +382,7 @@ def theorem_61(case: Case) -> arb:
         *bounds_by_theorem_61(case, T),
         *bounds_by_theorem_76(case, T),
         *bounds_by_theorem_49(case, T),
+        *(bounds_by_theorem_89(case, T) if "clones" in case.part else []),
     ]
     return held_against_chords(case, distance, points)
 

@@ -12,18 +12,17 @@ import pytest
 import shuffling
 from balls import ONE, ZERO, NotCovered, Refuted, Unreadable, set_precision
 from flint import arb
+from means import Window, means_above_zero
 from question import Release
 from reading import ORDERS as ORDERS_OF_A_FILE
 from scipy import stats
 from shuffling import (
     CutLaw,
-    Difference,
-    Window,
+    WorstDifference,
     bounds_by_theorem_61,
     bounds_by_theorem_76,
     differences,
     leak,
-    mean_above_zero,
     read_orders,
     read_reference,
 )
@@ -70,7 +69,7 @@ def test_the_worst_difference(f, g):
     t = np.linspace(-12, 14, 400_001)
     density = stats.norm.pdf(t)
     up, down = values_of(a, d, f, g, t)
-    law = Difference(arb(a), arb(d), f, g)
+    law = WorstDifference(arb(a), arb(d), f, g)
     for b in (0.0, 0.3, 2.0):
         by_quadrature = [np.trapezoid(density * np.maximum(part - b, 0), t) for part in (up, down)]
         assert float(law.above(arb(b))) == pytest.approx(by_quadrature[0], rel=1e-7)
@@ -95,8 +94,8 @@ def brute(a, d, f, g, k):
 @pytest.mark.parametrize(("f", "g"), KINDS)
 def test_means_of_one_and_of_two(f, g):
     a, d, unseen = 1.1, 0.3, arb(10) ** -10
-    window = Window.of(Difference(arb(a), arb(d), f, g), arb(0.04), unseen)
-    one, two = (float(mean_above_zero(window, k, unseen)) for k in (1, 2))
+    window = Window.of(WorstDifference(arb(a), arb(d), f, g), arb(0.04), unseen)
+    one, two = (float(mean) for mean in means_above_zero(window, [1, 2], unseen))
     assert one == pytest.approx(float(window.law.above(ZERO)), rel=1e-7)
     for value, k in ((one, 1), (two, 2)):
         exact = brute(a, d, f, g, k)
@@ -104,7 +103,7 @@ def test_means_of_one_and_of_two(f, g):
 
 
 def test_the_law_on_the_grid_has_mass_one_and_larger_means():
-    law = Difference(arb(1.3), arb(0.5), 1, 1)
+    law = WorstDifference(arb(1.3), arb(0.5), 1, 1)
     window = Window.of(law, arb(0.25), arb(10) ** -12)
     placed = window.on_grid()
     masses = list(placed.masses)
@@ -119,11 +118,12 @@ def test_the_law_on_the_grid_has_mass_one_and_larger_means():
         assert above <= float(law.above(arb(b))) + 0.05
 
 
-def test_cut_tails_raise_the_mean_by_no_more_than_they_may(monkeypatch):
-    law = Difference(arb(1.05), arb(0.5), 1, 1)
-    fine = mean_above_zero(Window.of(law, arb(0.1), arb(10) ** -20), 37, arb(10) ** -20)
-    monkeypatch.setattr(shuffling, "UNSEEN_ON_THE_LEFT", arb(10) ** -7)
-    rough = mean_above_zero(Window.of(law, arb(0.1), arb(10) ** -7), 37, arb(10) ** -7)
+def test_cut_tails_raise_the_mean_by_no_more_than_they_may():
+    law = WorstDifference(arb(1.05), arb(0.5), 1, 1)
+    unseen = arb(10) ** -20
+    (fine,) = means_above_zero(Window.of(law, arb(0.1), unseen), [37], unseen)
+    unseen = arb(10) ** -7
+    (rough,) = means_above_zero(Window.of(law, arb(0.1), unseen), [37], unseen, unseen)
     assert fine < rough < fine + arb(10) ** -5
 
 
@@ -155,8 +155,8 @@ def test_three_steps_of_one_record_each(adjacency):
             Window.of(law, arb(0.08), arb(10) ** -9)
             for law in shuffling.differences(release, adjacency, arb(a))
         ]
-        means = [mean_above_zero(window, k, arb(10) ** -9) for window in windows]
-        bounds.append((a, max(float(mean + charge) for mean in means)))
+        found = [means_above_zero(window, [k], arb(10) ** -9) for window in windows]
+        bounds.append((a, max(float(mean + charge) for (mean,) in found)))
     for fillers in product(FILLERS, repeat=2):
         d, d_other = (orders_of_three(v, fillers, s, flips=True) for v in (1.0, other))
         for a, bound in bounds:
@@ -298,7 +298,7 @@ def test_the_larger_one_of_both_orders_counts(monkeypatch):
 
 def test_a_grid_that_is_too_fine_is_not_covered():
     with pytest.raises(NotCovered):
-        Window.of(Difference(arb(1.3), arb(2), 1, 1), arb(1e-6), arb(10) ** -12)
+        Window.of(WorstDifference(arb(1.3), arb(2), 1, 1), arb(1e-6), arb(10) ** -12)
 
 
 QUESTIONS = {
@@ -418,6 +418,7 @@ def by_reference(request):
     asked = {"delta": 1e-2, "adjacency": adjacency, "quick": True, "effort": None}
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(HiddenStep, "_weighed", NO_WEIGHTS)
+        patched.setattr(HiddenStep, "has_clones", False)
         answer = dpsub.account(sampler, n, noise_multiplier=s, epochs=1, **asked)
         # the program compares data sets directly where the verifier's grids would be too long
         found = json.loads(json.dumps(answer.certificate()))
@@ -546,7 +547,7 @@ COARSE = np.append(np.arange(0, 128, 3), np.geomspace(128, 2**24, 450).astype(in
 def test_moments_of_a_cut_difference(f, g):
     """They are those of the worst difference, and a little more; with a cut at any place."""
     a, d, unit = 1.5, 0.7, 0.01
-    law = Difference(arb(a), arb(d), f, g)
+    law = WorstDifference(arb(a), arb(d), f, g)
     places = [arb(place) * unit for place in (*range(0, 100, 2), *range(100, 3000, 20))]
     cut = CutLaw.of(law, places, 120, arb(10) ** -12)
     t = np.linspace(-14, 16, 400_001)
@@ -572,7 +573,6 @@ def small():
         patched.setattr(f"{shuffled}.differences._PLACES", COARSE)
         patched.setattr(f"{shuffled}.hidden_step._UNSEEN", 1e-6)
         patched.setattr(f"{shuffled}.hidden_step._FIRST", 1.0)
-        # the verifier does not know Theorem 89
         patched.setattr(HiddenStep, "has_clones", False)
         yield
 

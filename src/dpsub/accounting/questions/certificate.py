@@ -400,9 +400,7 @@ def _proved_parts(
             if isinstance(event, ReplacedEvent):
                 part["revealed"] = _revealed(event.removed, *reference_grid(event.removed))
             if isinstance(event, HiddenStepEvent):
-                part["orders"] = _orders(event)
-                part["references"] = _references(event)
-                part["weights"] = _weights(event.hidden)
+                part |= _of_hidden_step(event)
             parts.append(part)
     return parts
 
@@ -411,6 +409,33 @@ def _of_step(event: SeparatedEvent, grid: Evaluation) -> dict[str, Any]:
     """Return the laws of both parts of a step at which the record is available."""
     laws = event.step_laws(grid.step, grid.tail, grid.swapped)
     return dict(zip(("missed", "drawn"), map(_law, laws), strict=True))
+
+
+def _of_hidden_step(event: HiddenStepEvent) -> dict[str, Any]:
+    """Return what the theorems about a hidden step leave free."""
+    clones = {"clones": _clones(event.hidden)}
+    if not event.hidden.has_weights:
+        return clones
+    others = {
+        "orders": _orders(event),
+        "references": _references(event),
+        "weights": _weights(event.hidden),
+    }
+    return others | clones if clones["clones"] else others
+
+
+def _clones(hidden: HiddenStep) -> list[dict[str, Any]]:
+    """Return the orders at which Theorem 89 is to be computed, with a weight, numbers of steps and
+    grids."""
+    return [
+        {
+            "loss": bound.log_order,
+            "weight": bound.weight,
+            "counts": list(bound.counts),
+            "grids": [grid._asdict() for grid in bound.grids],
+        }
+        for bound in hidden.certified.cloned
+    ]
 
 
 def _orders(event: HiddenStepEvent) -> list[dict[str, Any]]:

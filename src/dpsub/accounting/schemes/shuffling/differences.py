@@ -208,25 +208,7 @@ class Differences:
         Values beyond the first point beyond which there are at most `unseen` on average, if there
         is one, are moved down to it, and charged.
         """
-        law = self._law(unseen)
-        unit = 1 / (self._deviation * math.sqrt(count))
-        least = min(_LEAST_TILT * unit, 1 / max(float(law.places[-1]) * law.step, 1e-300))
-        tilts = np.geomspace(least, _MOST_TILT * unit, _TILTS)
-        work.spend(work.TERM * tilts.size * law.places.size)
-        cumulants = law.cumulants(tilts)
-        # Chernoff's bound, x_+ <= e^(tilt x) / (e tilt), is enough where it is not seen
-        log_bounds = count * cumulants - np.log(tilts * math.e * count)
-        best = int(np.argmin(log_bounds))
-        mean = math.exp(min(log_bounds[best], 0.0)) * (1 + 1e-9)
-        if mean > unseen / 2:
-            best, terms = law.tilted(count, tilts, cumulants, log_bounds)
-            mean = law.mean_above_zero(count, tilts[best], cumulants[best], terms) / count
-        tilt, log_mgf = float(tilts[best]), float(cumulants[best])
-        # values off their cells: each moves the mean by so much, or weighs so much more mass
-        share = count * law.off_cells(tilt, log_mgf)
-        by_mass = math.exp(min(count * log_mgf, 600.0)) * math.expm1(min(share, 600.0))
-        charge = min(law.off, by_mass / (math.e * tilt * count) * (1 + 1e-9))
-        return MeanAboveZero(mean + law.beyond + charge + TINY, charge)
+        return self._law(unseen).mean_of(count, self._deviation, unseen)
 
     def cut(self, least: float) -> CutDifference:
         """Return the law with each of several values as the largest one, up to one beyond which
@@ -384,6 +366,35 @@ class GridLaw:
     @cached_property
     def _log_masses(self) -> np.ndarray:
         return np.log(self.masses + TINY)
+
+    @cached_property
+    def deviation(self) -> float:
+        """Standard deviation."""
+        mean = float(np.einsum("i,i", self.masses, self._values))
+        return math.sqrt(np.einsum("i,i", self.masses, (self._values - mean) ** 2))
+
+    def mean_of(self, count: int, deviation: float, unseen: float) -> MeanAboveZero:
+        """Return an upper bound of the mean of the positive part of the mean of `count` independent
+        values, of about this standard deviation; a bound that is no more than `unseen` need not be
+        close."""
+        unit = 1 / (deviation * math.sqrt(count))
+        least = min(_LEAST_TILT * unit, 1 / max(float(self.places[-1]) * self.step, 1e-300))
+        tilts = np.geomspace(least, _MOST_TILT * unit, _TILTS)
+        work.spend(work.TERM * tilts.size * self.places.size)
+        cumulants = self.cumulants(tilts)
+        # Chernoff's bound, x_+ <= e^(tilt x) / (e tilt), is enough where it is not seen
+        log_bounds = count * cumulants - np.log(tilts * math.e * count)
+        best = int(np.argmin(log_bounds))
+        mean = math.exp(min(log_bounds[best], 0.0)) * (1 + 1e-9)
+        if mean > unseen / 2:
+            best, terms = self.tilted(count, tilts, cumulants, log_bounds)
+            mean = self.mean_above_zero(count, tilts[best], cumulants[best], terms) / count
+        tilt, log_mgf = float(tilts[best]), float(cumulants[best])
+        # values off their cells: each moves the mean by so much, or weighs so much more mass
+        share = count * self.off_cells(tilt, log_mgf)
+        by_mass = math.exp(min(count * log_mgf, 600.0)) * math.expm1(min(share, 600.0))
+        charge = min(self.off, by_mass / (math.e * tilt * count) * (1 + 1e-9))
+        return MeanAboveZero(mean + self.beyond + charge + TINY, charge)
 
     def cumulants(self, tilts: np.ndarray) -> np.ndarray:
         """log E e^(tilt Z)."""

@@ -35,7 +35,12 @@ from dpsub.accounting.schemes.shuffling.differences import (
     Differences,
     Fineness,
 )
-from dpsub.accounting.schemes.shuffling.null_clones import CloneBounds, NullClones
+from dpsub.accounting.schemes.shuffling.null_clones import (
+    CertifiedClones,
+    CloneBounds,
+    NullClones,
+    affordable,
+)
 from dpsub.accounting.schemes.shuffling.weights import WeighedBound, Weights
 
 _CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
@@ -67,6 +72,8 @@ _SEEN_LEAST, _SEEN_MOST = 1e-8, 1e-3
 _SHORT, _LONG = 300_000, 600_000
 _CERTIFIED_FALL, _CERTIFIED = 0.8, Fineness(8, 2**14, 1.0)
 _CERTIFIED_ROUNDING = 1 + 1e-7
+# by how much the logarithm of bounds by Theorem 89 falls from one order to the next
+_CLONED_FALL = 0.3
 _FARTHEST = 12.0  # deviations between a record's vectors from which on nothing is hidden
 _FEWEST = 4  # steps of an allocation from which on it is worth its time
 _ROUNDING = 1 + 1e-9
@@ -128,11 +135,17 @@ _NONE_BEFORE = OrderBound(0.0, 1.0, 0.0, [])
 
 
 class CertifiedBounds(NamedTuple):
-    """Bounds by Theorems 61 and 76 at increasing orders, the first ones without the charges for
+    """Bounds by Theorems 61, 76 and 89 at increasing orders, the first ones without the charges for
     floating point."""
 
     direct: list[DirectBound]
     weighed: list[OrderBound]
+    cloned: list[CertifiedClones]
+
+    @property
+    def every(self) -> list[DirectBound | OrderBound | CertifiedClones]:
+        """All bounds, by their orders."""
+        return sorted([*self.direct, *self.weighed, *self.cloned], key=_log_order)
 
 
 class HiddenStep:
@@ -270,12 +283,17 @@ class HiddenStep:
 
     def _in_a_step(self, x: np.ndarray) -> np.ndarray:
         """Upper bounds where the record is in a step."""
+        best = self._without_clones(x)
+        if self._cloned is not None:
+            best = np.minimum(best, falling(x, *self._cloned))
+        return best
+
+    def _without_clones(self, x: np.ndarray) -> np.ndarray:
+        """Return bounds by all theorems but 89."""
         best = self.revealed(x)
         for bounds in (self._direct, self._weighed) if self.has_weights else ():
             if len(bounds) > 1:
                 best = np.minimum(best, falling(x, *_points(bounds)))
-        if self._cloned is not None:
-            best = np.minimum(best, falling(x, *self._cloned))
         if self._is_coarse:
             for by_reference in self._referenced.values():
                 best = np.minimum(best, falling(x, self._nodes, by_reference))
@@ -351,6 +369,8 @@ class HiddenStep:
     def certified(self) -> CertifiedBounds:
         """Bounds that a certificate shows. Those of Theorem 61 are at fewer orders and on coarser
         grids where these are long."""
+        if not self.has_weights:
+            return self._needed([])
         found = self._needed(self._direct)
         if self._length(found.direct, FINE) <= _SHORT:
             return found
@@ -362,22 +382,44 @@ class HiddenStep:
         return found
 
     def _needed(self, direct: Sequence[DirectBound]) -> CertifiedBounds:
-        """Return the bounds by Theorem 76 and these between which the lowest chords are."""
+        """Return the bounds by Theorems 76 and 89 and these between which the lowest chords are."""
         # the verifier has no charges for floating point. Gamma of Theorem 76 falls with u_0, which
         # they raise, so that it may be larger there
-        every: list[DirectBound | OrderBound] = [
+        every: list[DirectBound | OrderBound | CertifiedClones] = [
             *(bound._replace(value=bound.uncharged) for bound in direct),
-            *(each._replace(value=each.value * _CERTIFIED_ROUNDING) for each in self._weighed),
+            *self._certified_clones,
         ]
+        if self.has_weights:
+            every += (
+                each._replace(value=each.value * _CERTIFIED_ROUNDING) for each in self._weighed
+            )
         # of two at one order the smaller one comes last, and is kept
         every.sort(key=lambda bound: (bound.log_order, -bound.value))
         points = [*{bound.log_order: bound for bound in every}.values()]
-        nodes, values = _points(points)
-        kept = [points[place] for place in convex(np.expm1(nodes), values)]
+        if points:
+            nodes, values = _points(points)
+            points = [points[place] for place in convex(np.expm1(nodes), values)]
         return CertifiedBounds(
-            [bound for bound in kept if isinstance(bound, DirectBound)],
-            [bound for bound in kept if isinstance(bound, OrderBound) and bound.value < 1],
+            [bound for bound in points if isinstance(bound, DirectBound)],
+            [bound for bound in points if isinstance(bound, OrderBound) and bound.value < 1],
+            [bound for bound in points if isinstance(bound, CertifiedClones)],
         )
+
+    @cached_property
+    def _certified_clones(self) -> list[CertifiedClones]:
+        """Return bounds by Theorem 89 at some of the orders at which it gives less than others."""
+        if self._cloned is None:
+            return []
+        nodes, values = self._cloned
+        chosen: list[int] = []
+        for place in np.flatnonzero(values < self._without_clones(nodes)).tolist():
+            if not chosen or values[place] < values[chosen[-1]] * math.exp(-_CLONED_FALL):
+                chosen.append(place)
+        found = (
+            self._clones.certified_at(*each)
+            for each in zip(nodes[chosen], values[chosen], strict=True)
+        )
+        return affordable([bound for bound in found if bound is not None])
 
     def _length(self, bounds: Sequence[DirectBound], fineness: Fineness) -> int:
         """Number of places of all grids together."""
@@ -388,18 +430,18 @@ class HiddenStep:
     def references(self) -> tuple[int, ...]:
         """Numbers of steps k with which a certificate uses Theorem 49, where the verifier cannot
         compare data sets directly."""
+        if not self.has_weights:
+            return ()
         return () if self._covers(_CERTIFIED) else tuple(k for k, _ in self.choices)
 
     def certified_profile(self, log_order: np.ndarray, references: Sequence[int]) -> np.ndarray:
         """Return the profile, or the bound that Theorem 49 with these numbers of steps and Theorems
-        76, 61 and 19 give alone where others are smaller."""
+        89, 76, 61 and 19 give at the orders of a certificate where others are smaller."""
         x = np.asarray(log_order, dtype=float)
         alone = self.revealed(x)
         bounds = [(self._nodes, self._referenced[k]) for k in references]
-        every: list[DirectBound | OrderBound] = [*self.certified.direct, *self.certified.weighed]
-        every.sort(key=_log_order)
-        if len(every) > 1:
-            bounds.append(_points(every))
+        if len(self.certified.every) > 1:
+            bounds.append(_points(self.certified.every))
         for nodes, values in bounds:
             # the verifier knows of chords alone, not that bounds may be taken to fall
             least, inside = nodes[int(np.argmin(values))], x <= nodes[-1]
@@ -502,11 +544,13 @@ def _bound(law: Differences, choice: tuple[int, float], before: float) -> Direct
     return DirectBound(value, math.log(law.order), k, law.step, value - mean.charge)
 
 
-def _log_order(bound: DirectBound | OrderBound) -> float:
+def _log_order(bound: DirectBound | OrderBound | CertifiedClones) -> float:
     return bound.log_order
 
 
-def _points(bounds: Sequence[DirectBound | OrderBound]) -> tuple[np.ndarray, np.ndarray]:
+def _points(
+    bounds: Sequence[DirectBound | OrderBound | CertifiedClones],
+) -> tuple[np.ndarray, np.ndarray]:
     """Return log orders and bounds there."""
     nodes, values = np.array([(bound.log_order, bound.value) for bound in bounds]).T
     return nodes, values
@@ -528,7 +572,7 @@ class HiddenStepEvent(DominatedEvent):
     @classmethod
     def certified(cls, hidden: HiddenStep, references: tuple[int, ...]) -> HiddenStepEvent:
         """Return the event that a certificate proves: by Theorem 49 with these numbers of steps,
-        and by the bounds of Theorems 61 and 76 in `hidden`."""
+        and by the bounds of Theorems 61, 76 and 89 in `hidden`."""
 
         def profile(log_order: np.ndarray) -> np.ndarray:
             return hidden.certified_profile(log_order, references)

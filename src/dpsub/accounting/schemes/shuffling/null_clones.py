@@ -21,6 +21,8 @@ from dpsub.accounting.engine import work
 from dpsub.accounting.engine.profiles import gaussian_profile
 from dpsub.accounting.schemes.allocation.one_step import MeanLaw, mean_laws
 from dpsub.accounting.schemes.allocation.opposite import upper_means
+from dpsub.accounting.schemes.shuffling.among_nulls import AmongNulls, ValueGrid
+from dpsub.accounting.schemes.shuffling.differences import GridLaw
 
 _WEIGHTS = 96  # weights p that are tried
 # charges at order 1 of the largest and of the smallest weight; and the mean number of clones from
@@ -42,6 +44,12 @@ _PROBES, _USUAL = 24, 0.1  # log orders at which this is asked, and the largest 
 # than 1e-9 of itself
 _BINOMIAL_ERROR, _BINOMIAL_UNDERFLOW = 1e-6, 1e-40
 _ROUNDING = 1 + 1e-9
+# for a certificate: of a bound, what rounding the number of steps down may add, and what a grid of
+# half the unit may take off; and the most places of a grid
+_ROUNDED_DOWN, _HALVED, _MOST_PLACES = 3e-3, 3e-3, 2**13
+# places of the longest sum, and of all, which a verifier forms in a minute; sums reach so far
+_LONGEST, _LONG, _SEEN_DEVIATIONS = 2**16, 4_000_000, 16
+_CERTIFIED_ROUNDING, _CERTIFIED_CHARGE = 1 + 1e-7, 1 + 2.0**-10
 _EPS = float(np.finfo(float).eps)
 
 
@@ -50,6 +58,26 @@ class CloneBounds(NamedTuple):
 
     log_order: np.ndarray
     value: np.ndarray
+
+
+class CertifiedClones(NamedTuple):
+    """A bound of H_a at one order, and what proves it: a weight p, the numbers of steps to which K
+    is rounded down, from 2 on, and a grid for each order of the data sets."""
+
+    log_order: float
+    value: float
+    weight: float
+    counts: tuple[int, ...]
+    grids: tuple[ValueGrid, ...]
+    work: int
+    """Number of places of all sums that a verifier forms, about."""
+
+
+def affordable(bounds: list[CertifiedClones]) -> list[CertifiedClones]:
+    """Return the bounds, or every other one, and so on, if a verifier takes long for all."""
+    while sum(bound.work for bound in bounds) > _LONG:
+        bounds = bounds[::2]
+    return bounds
 
 
 class NullClones:
@@ -127,12 +155,18 @@ class NullClones:
     def mixed(self, log_order: np.ndarray, divergences: np.ndarray) -> np.ndarray:
         """Return the least bound over all weights, shape (n,), from bounds of an allocation to 1 of
         as many steps as each of the numbers, shape (c, n)."""
+        bounds = self._by_weight(self._fewer, divergences)
+        bounds += np.multiply.outer(self.charges, 1 + np.exp(log_order))
+        return np.asarray(bounds.min(axis=0) * _ROUNDING)
+
+    @staticmethod
+    def _by_weight(fewer: np.ndarray, divergences: np.ndarray) -> np.ndarray:
+        """Return means over the number of clones, shape (w, n), for each weight."""
         # they fall with the number: the mean is that of their falls
         falling = np.minimum.accumulate(divergences, axis=0)
         falls = falling - np.append(falling[1:], np.zeros((1, falling.shape[1])), axis=0)
-        bounds = np.einsum("wc,cn->wn", self._fewer, falls)
-        bounds += np.multiply.outer(self.charges, 1 + np.exp(log_order))
-        return np.asarray(bounds.min(axis=0) * _ROUNDING)
+        means: np.ndarray = np.einsum("wc,cn->wn", fewer, falls)
+        return means
 
     @cached_property
     def bounds(self) -> CloneBounds:
@@ -177,6 +211,69 @@ class NullClones:
         divergences = np.fmin(np.array(hidden)[:, None], self._known(x))
         return float(self.mixed(x, divergences)[0])
 
+    def certified_at(self, log_order: float, about: float) -> CertifiedClones | None:
+        """Return a bound for a certificate at one order, where it is about so much: with few
+        numbers of steps, and grids of equal steps as coarse as suffice. None where clones give
+        nothing."""
+        laws, order = self._laws(math.exp(log_order)), 1 + math.exp(log_order)
+        units, unseen = [law.coarsest for law in laws], _CUT * about
+        hidden = self._on_grids(laws, units, self.counts, unseen)
+        bounds = self._by_weight(self._fewer, hidden).max(axis=1) + self.charges * order
+        best = int(np.argmin(bounds))
+        places = _needed(self._fewer[best], hidden, _ROUNDED_DOWN * float(bounds[best]))
+        if len(places) == 1:
+            return None
+        counts, fewer = self.counts[places], self._fewer[best, [*(i - 1 for i in places[1:]), -1]]
+        charged = self.charges[best] * order * _CERTIFIED_CHARGE
+
+        def value() -> float:
+            hidden = self._on_grids(laws, units, counts, unseen)
+            mean = float(self._by_weight(fewer[None], hidden).max())
+            return (mean + charged) * _CERTIFIED_ROUNDING
+
+        found, grids = value(), self._grids(laws, units, unseen)
+        while max(grid.last - grid.first for grid in grids) < _MOST_PLACES:
+            units = [unit / 2 for unit in units]
+            finer = value()
+            if found <= finer * (1 + _HALVED):
+                break
+            found, grids = finer, self._grids(laws, units, unseen)
+        lengths = [
+            length
+            for law, grid in zip(laws, grids, strict=True)
+            for length in _lengths_of_sums(law.law(grid), counts.tolist())
+        ]
+        if max(lengths) > _LONGEST:
+            return None
+        weight = float(self.weights[best])
+        return CertifiedClones(
+            log_order, found, weight, tuple(counts[1:].tolist()), grids, sum(lengths)
+        )
+
+    def _laws(self, order: float) -> list[AmongNulls]:
+        u = 1 / self.s
+        if self.distance > 1:
+            return [AmongNulls(order, u, -u)]
+        return [AmongNulls(order, u, 0.0), AmongNulls(order, 0.0, -u)]
+
+    def _grids(
+        self, laws: list[AmongNulls], units: list[float], unseen: float
+    ) -> tuple[ValueGrid, ...]:
+        return tuple(law.grid(unit, unseen) for law, unit in zip(laws, units, strict=True))
+
+    def _on_grids(
+        self, laws: list[AmongNulls], units: list[float], counts: np.ndarray, unseen: float
+    ) -> np.ndarray:
+        """Return bounds of an allocation to 1 of as many steps as each of some numbers, 1 the first
+        one, by grids; shape (c, laws)."""
+        hidden = []
+        for law, grid in zip(laws, self._grids(laws, units, unseen), strict=True):
+            on_grid = law.law(grid)
+            means = [on_grid.mean_of(k, on_grid.deviation, unseen).value for k in counts[1:]]
+            known = self._known(np.array([math.log(law.order)]))
+            hidden.append([*known, *means])
+        return np.array(hidden).T
+
     @property
     def _fineness(self) -> float:
         wanted = min(_FINENESS * self.s, _COARSEST)
@@ -187,6 +284,40 @@ class NullClones:
 
     def _known(self, log_order: np.ndarray) -> np.ndarray:
         return gaussian_profile(log_order, np.full(1, self.distance / self.s))
+
+
+def _lengths_of_sums(law: GridLaw, counts: list[int]) -> list[int]:
+    """Return numbers of places of the sums from which those of so many terms are formed, without
+    their tails, about."""
+    width = int(law.places[-1] - law.places[0])
+    doubled = [2**i for i in range(1, counts[-1].bit_length())]
+    others = [k for k in counts if k & (k - 1)]
+    return [
+        min(k * width, width + round(_SEEN_DEVIATIONS * math.sqrt(k) * law.deviation / law.step))
+        for k in (*doubled, *others)
+    ]
+
+
+def _needed(fewer: np.ndarray, divergences: np.ndarray, allowed: float) -> list[int]:
+    """Return places of numbers of steps, the first one among them, without which a mean over the
+    number of clones is larger by no more than is allowed."""
+    falling = np.minimum.accumulate(divergences, axis=0)
+    # the chance that there are fewer steps than each number, and than all
+    below = np.append(0.0, fewer)
+    kept = list(range(falling.shape[0]))
+    while len(kept) > 1:
+        following = [*kept[2:], falling.shape[0]]
+        # what is left out counts as the number before it
+        rises = [
+            float((falling[before] - falling[at]).max() * (below[after] - below[at]))
+            for before, at, after in zip(kept, kept[1:], following, strict=False)
+        ]
+        least = int(np.argmin(rises))
+        allowed -= rises[least]
+        if allowed < 0:
+            break
+        del kept[1 + least]
+    return kept
 
 
 def _divergences(law: MeanLaw, order: np.ndarray) -> np.ndarray:

@@ -51,8 +51,8 @@ from dpsub.sampling.schedules import Shuffle
 _REVEALED, _HIDDEN, _UNSEEN = (Theorem(number, "4.3") for number in ("19", "76", "78"))
 _CLONES = Theorem("theorems 76 and 89", "4.3")
 """At each order the smaller one counts."""
-_IN_CERTIFICATES = Theorem("61", "4.3")
-"""The name of both theorems about a hidden step in certificates."""
+_IN_CERTIFICATES, _CLONES_ALONE = Theorem("61", "4.3"), Theorem("89", "4.3")
+"""Names in certificates of all theorems about a hidden step, and of clones alone."""
 PLAN = "the order of the records is drawn uniformly, again in every epoch, and kept secret"
 """The condition on how the order is drawn."""
 _LEAST_OF_ALL_STEPS = 0.5
@@ -121,10 +121,9 @@ def epoch_case(release: Release, relation: Relation, *, drawn_again: bool = True
             theorem = _CLONES if hidden.has_clones else _HIDDEN
             # the grid of a profile is coarser than that of a pair
             bound, also_bound = HiddenStepEvent.of(hidden), revealed
-            certified = (Certified(revealed, _REVEALED),)
-            if hidden.has_weights:
-                proof = HiddenStepEvent.certified(hidden, hidden.references)
-                certified += (Certified(proof, _IN_CERTIFICATES),)
+            proof = HiddenStepEvent.certified(hidden, hidden.references)
+            name = _IN_CERTIFICATES if hidden.has_weights else _CLONES_ALONE
+            certified = (Certified(revealed, _REVEALED), Certified(proof, name))
             proved += ", or the step hidden among those of the other records, whichever is smaller"
         unseen = _hidden_step(steps, s, float(distance), in_steps) if in_steps < 1 else None
         if unseen is not None:
