@@ -49,6 +49,11 @@ QUESTIONS: dict[str, tuple[Any, int | None, Data]] = {
         6,
         EXACT | {"epochs": 2, "adjacency": "zero_out", "quick": True},
     ),
+    "one order, clones": (
+        dpsub.PersistentShuffle(1),
+        16,
+        EXACT | {"epochs": 4, "noise_multiplier": 4.0, "quick": True},
+    ),
     "allocation": (dpsub.RandomAllocation(2), None, EXACT | {"noise_multiplier": 1.0}),
     "allocation of several": (dpsub.RandomAllocation(4, 2), None, EXACT | {"quick": True}),
     "allocation, substitute": (
@@ -141,7 +146,7 @@ def put(data: Any, place: Place, value: Any) -> None:
 WORDS = (
     *("forward", "backward", "sum", "largest step", "all steps", "step functions"),
     *("1", "2", "4", "9", "16", "17", "19", "25", "27", "47", "61", "72", "substitution", "15"),
-    *("85", "87", "sum of all steps", "-1 or 1", "3.2", "gaussian"),
+    *("85", "87", "89", "sum of all steps", "-1 or 1", "3.2", "gaussian"),
 )
 
 
