@@ -18,8 +18,9 @@ from dpsub.accounting.engine.chords import falling
 from dpsub.accounting.schemes.allocation.one_step import mean_law
 from dpsub.accounting.schemes.allocation.opposite import upper_mean, upper_means
 from dpsub.accounting.schemes.shuffling import null_clones
+from dpsub.accounting.schemes.shuffling.among_nulls import AmongNulls, ValueGrid
 from dpsub.accounting.schemes.shuffling.hidden_step import HiddenStep
-from dpsub.accounting.schemes.shuffling.null_clones import NullClones
+from dpsub.accounting.schemes.shuffling.null_clones import NullClones, affordable
 from tests.few import few
 from tests.unit.test_hidden_step import (
     ORDERS,
@@ -267,3 +268,48 @@ def test_what_is_begun_is_finished_or_none(monkeypatch: pytest.MonkeyPatch) -> N
     most = value(clones(1000, 1.4, 1.0), 1.5)
     monkeypatch.setattr(null_clones, "_FACTORS", (1,))
     assert value(clones(1000, 1.4, 1.0), 1.5) > most
+
+
+# --- What a certificate holds ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ahead", "behind"), [(0.7, -0.7), (0.7, 0.0), (0.0, -0.7)])
+def test_a_grid_raises_the_means_of_what_exceeds_a_value(ahead: float, behind: float) -> None:
+    t = np.linspace(-12, 13, 50_001)
+    density = norm.pdf(t) * (t[1] - t[0])
+    z = np.exp(ahead * t - ahead**2 / 2) - 1.4 * np.exp(behind * t - behind**2 / 2)
+    difference = AmongNulls(1.4, ahead, behind)
+    for grid in (ValueGrid(0.02, -900, 900), ValueGrid(0.3, -8, 2), difference.grid(0.1, 1e-9)):
+        law = difference.law(grid)
+        assert law.masses.sum() == pytest.approx(1, rel=1e-9)
+        for b in (-1.0, -0.2, 0.0, 0.5, 2.0):
+            exact = float(density @ np.maximum(z - b, 0))
+            found = float(law.masses @ np.maximum(grid.unit * law.places - b, 0)) + law.beyond
+            assert exact * (1 - 1e-6) - 1e-12 <= found
+            if grid.unit < 0.3:
+                assert found <= exact * 1.01 + 1e-9
+
+
+def test_numbers_of_steps_that_hardly_matter_are_left_out() -> None:
+    divergences = np.array([[0.3], [0.2], [0.199], [0.05], [0.01]])
+    fewer = np.array([0.1, 0.4, 0.7, 0.9, 1.0])
+
+    def mean(kept: list[int]) -> float:
+        chances = np.array([*(fewer[i - 1] for i in kept[1:]), 1.0])
+        return float(NullClones._by_weight(chances[None], divergences[kept])[0, 0])
+
+    every = list(range(5))
+    assert null_clones._needed(fewer, divergences, 0.0) == every
+    assert null_clones._needed(fewer, divergences, 0.002) == [0, 1, 3, 4]
+    for allowed in (0.01, 0.05, 1.0):
+        kept = null_clones._needed(fewer, divergences, allowed)
+        assert mean(every) <= mean(kept) <= mean(every) + allowed
+    assert null_clones._needed(fewer, divergences, 1.0) == [0]
+
+
+def test_a_certificate_has_fewer_orders_where_all_would_take_long() -> None:
+    (bound,) = [clones(50, 2.0, 1.0).certified_at(0.1, 0.04)]
+    assert bound is not None and bound.weight in clones(50, 2.0, 1.0).weights
+    many = [bound._replace(log_order=float(i), work=1_500_000) for i in range(9)]
+    assert [each.log_order for each in affordable(many)] == [0, 8]
+    assert affordable(many[:2]) == many[:2]

@@ -49,11 +49,15 @@ class AmongNulls:
     def grid(self, unit: float, unseen: float) -> ValueGrid:
         """Return a grid from values that are as rare to values beyond which `unseen` is left on
         average, about."""
-        rare = max(-float(ndtri(min(unseen, 0.25))), 1.0)
-        highest = self._value(self.ahead + rare)
-        lowest = max(self._value(-rare), -_NARROW * max(highest, unit))
+        lowest, highest = self._ends(unseen)
         first, last = math.floor(lowest / unit), math.ceil(highest / unit)
         return ValueGrid(unit, min(first, -1), max(last, 1))
+
+    def _ends(self, unseen: float) -> tuple[float, float]:
+        """Return values beyond which there is little."""
+        rare = max(-float(ndtri(min(unseen, 0.25))), 1.0)
+        highest = max(self._value(self.ahead + rare), 1e-3)
+        return max(self._value(-rare), -_NARROW * highest), highest
 
     def law(self, grid: ValueGrid) -> GridLaw:
         """Return the law on a grid, which has the mean of what exceeds each of its places: values
@@ -72,12 +76,13 @@ class AmongNulls:
         none = np.zeros(places.size - 1)
         return GridLaw(grid.unit, places, masses, none, 0.0, max(float(excess[-1]), 0.0))
 
-    @property
-    def coarsest(self) -> float:
-        """Unit of a grid that is hardly fine enough."""
+    def coarsest(self, unseen: float, most: int) -> float:
+        """Return the unit of a grid that is hardly fine enough, or of one with so many places."""
         f, g, a = self.ahead, self.behind, self.order
         own, other, both = (math.expm1(min(u * v, 600.0)) for u, v in ((f, f), (g, g), (f, g)))
-        return math.sqrt(own + a * a * other - 2 * a * both) / 4
+        deviation = math.sqrt(own + a * a * other - 2 * a * both)
+        lowest, highest = self._ends(unseen)
+        return max(min(deviation, highest) / 4, (highest - lowest) / most)
 
     def _value(self, x: float) -> float:
         f, g = self.ahead, self.behind

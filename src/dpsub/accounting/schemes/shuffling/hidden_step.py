@@ -72,8 +72,9 @@ _SEEN_LEAST, _SEEN_MOST = 1e-8, 1e-3
 _SHORT, _LONG = 300_000, 600_000
 _CERTIFIED_FALL, _CERTIFIED = 0.8, Fineness(8, 2**14, 1.0)
 _CERTIFIED_ROUNDING = 1 + 1e-7
-# by how much the logarithm of bounds by Theorem 89 falls from one order to the next
-_CLONED_FALL = 0.3
+# by how much the logarithm of bounds by Theorem 89 falls from one order to the next, and the share
+# of others that they are at most
+_CLONED_FALL, _CLONED_GAIN = 0.3, 0.95
 _FARTHEST = 12.0  # deviations between a record's vectors from which on nothing is hidden
 _FEWEST = 4  # steps of an allocation from which on it is worth its time
 _ROUNDING = 1 + 1e-9
@@ -412,7 +413,7 @@ class HiddenStep:
             return []
         nodes, values = self._cloned
         chosen: list[int] = []
-        for place in np.flatnonzero(values < self._without_clones(nodes)).tolist():
+        for place in np.flatnonzero(values < _CLONED_GAIN * self._without_clones(nodes)).tolist():
             if not chosen or values[place] < values[chosen[-1]] * math.exp(-_CLONED_FALL):
                 chosen.append(place)
         found = (

@@ -45,8 +45,8 @@ _PROBES, _USUAL = 24, 0.1  # log orders at which this is asked, and the largest 
 _BINOMIAL_ERROR, _BINOMIAL_UNDERFLOW = 1e-6, 1e-40
 _ROUNDING = 1 + 1e-9
 # for a certificate: of a bound, what rounding the number of steps down may add, and what a grid of
-# half the unit may take off; and the most places of a grid
-_ROUNDED_DOWN, _HALVED, _MOST_PLACES = 3e-3, 3e-3, 2**13
+# half the unit may take off, and about what may be cut off; and the most places of a grid
+_ROUNDED_DOWN, _HALVED, _CERTIFIED_CUT, _MOST_PLACES = 3e-3, 3e-3, 1e-5, 2**13
 # places of the longest sum, and of all, which a verifier forms in a minute; sums reach so far
 _LONGEST, _LONG, _SEEN_DEVIATIONS = 2**16, 4_000_000, 16
 _CERTIFIED_ROUNDING, _CERTIFIED_CHARGE = 1 + 1e-7, 1 + 2.0**-10
@@ -216,7 +216,8 @@ class NullClones:
         numbers of steps, and grids of equal steps as coarse as suffice. None where clones give
         nothing."""
         laws, order = self._laws(math.exp(log_order)), 1 + math.exp(log_order)
-        units, unseen = [law.coarsest for law in laws], _CUT * about
+        unseen = _CERTIFIED_CUT * about
+        units = [law.coarsest(unseen, _MOST_PLACES) for law in laws]
         hidden = self._on_grids(laws, units, self.counts, unseen)
         bounds = self._by_weight(self._fewer, hidden).max(axis=1) + self.charges * order
         best = int(np.argmin(bounds))
@@ -232,7 +233,7 @@ class NullClones:
             return (mean + charged) * _CERTIFIED_ROUNDING
 
         found, grids = value(), self._grids(laws, units, unseen)
-        while max(grid.last - grid.first for grid in grids) < _MOST_PLACES:
+        while max(grid.last - grid.first for grid in grids) <= _MOST_PLACES // 2:
             units = [unit / 2 for unit in units]
             finer = value()
             if found <= finer * (1 + _HALVED):
