@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 """Version of the JSON that is written; docs/certificates.md describes it."""
-_COMPOSED_CURVE, _REVEALED = "39", "24"
+_COMPOSED_CURVE, _REVEALED, _ORDER_REVEALED = "39", "24", "19"
 _OF_GROUPS = (
     "a certificate of a group needs Gaussian noise, Theorem 35, 36, 37 or 38 and an attack on all "
     "records of the unit"
@@ -413,15 +413,16 @@ def _of_step(event: SeparatedEvent, grid: Evaluation) -> dict[str, Any]:
 
 def _of_hidden_step(event: HiddenStepEvent) -> dict[str, Any]:
     """Return what the theorems about a hidden step leave free."""
-    clones = {"clones": _clones(event.hidden)}
+    clones = _clones(event.hidden)
+    named = {"clones": clones} if clones else {}
     if not event.hidden.has_weights:
-        return clones
-    others = {
+        # where clones give less at no order the step might as well be revealed
+        return named or {"theorem": _ORDER_REVEALED}
+    return named | {
         "orders": _orders(event),
         "references": _references(event),
         "weights": _weights(event.hidden),
     }
-    return others | clones if clones["clones"] else others
 
 
 def _clones(hidden: HiddenStep) -> list[dict[str, Any]]:
