@@ -15,6 +15,7 @@ from matplotlib.text import Text
 from scipy import stats
 
 from dpsub.errors import DataError
+from dpsub.papers.tournament.figures import STYLES
 from dpsub.papers.tournament.settings import cell_of, why_not
 from dpsub.papers.tournament.tables import (
     NOISE,
@@ -368,9 +369,15 @@ def test_curves_that_coincide_are_drawn_once_under_all_names(records: Frames) ->
     assert "shuffle,\nfixed order" in texts(zero_out)
     assert "Poisson" in texts(zero_out) and "k of t" in texts(zero_out)
     lines = [one for one in zero_out.get_lines() if one.get_linewidth() and len(one.get_xdata())]
+    edges = [one for one in lines if one.get_linestyle() == ":"]
+    lines = [one for one in lines if one not in edges]
     schemes = set(over_poisson(records[NOISE]).query("adjacency == 'zero_out'")["sampler"])
     # Shuffle and a fixed order are one curve; the level at 1 is another.
     assert len(lines) == len(schemes) - 1 + 1
+    # the lower edge of a wide band tells by its colour whose band it is
+    assert edges and {one.get_color() for one in edges} <= {
+        STYLES[name]["color"] for name in schemes
+    }
 
 
 def test_a_panel_says_which_schemes_have_no_proof_and_no_bound(records: Frames) -> None:

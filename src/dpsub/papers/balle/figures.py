@@ -247,7 +247,7 @@ class NoiseEfficiency(Artefact):
             for name in ("total_error", "noise_error")
         ]
         names = [
-            line([], [], color="#606060", linestyle=PARTS[f"{name}_error"], label=name)
+            line([], [], color="#606060", linestyle=PARTS[f"{name}_error"], label=f"(b): {name}")
             for name in ("total", "noise")
         ]
         names.append(
@@ -256,7 +256,7 @@ class NoiseEfficiency(Artefact):
                 sampling["sampling_error"],
                 color="black",
                 linestyle=PARTS["sampling_error"],
-                label="sampling",
+                label="(b): sampling",
             )
         )
         panels = [
@@ -264,13 +264,11 @@ class NoiseEfficiency(Artefact):
                 "efficiency: noise without / with sampling",
                 [curves(frame, "rate", "efficiency", by="epsilon", styles=styles)],
                 {"ylabel": "efficiency γλ / ε", "ylim": (0, 1)},
-                "upper left",
             ),
             Panel(
-                "error of the estimated total, colours as in (a)",
+                "error of the estimated total",
                 [*errors, *names],
                 {"yscale": "log", "ylabel": f"standard deviation, n = {frame['n'].iloc[0]}"},
-                "upper right",
             ),
         ]
         figure = draw_panels(

@@ -113,7 +113,7 @@ class RecyclingFramework(PaperFigure):
         texts = ("answer $y$", "kernel\n$N \\sim k$", "$|N| \\leq \\theta$ ?", "release\n$y + N$")
         boxes = [
             Box(x, 0.62, text, number, **shape)
-            for number, (x, text) in enumerate(zip((0.1, 0.36, 0.62, 0.88), texts, strict=True))
+            for number, (x, text) in enumerate(zip((0.1, 0.34, 0.58, 0.89), texts, strict=True))
         ]
         for box, text in zip(
             boxes, ("private data", "DP mechanism", "recycler", "output"), strict=True
@@ -122,10 +122,10 @@ class RecyclingFramework(PaperFigure):
             caption(axes, box.x, 0.85, text)
         for start, end in itertools.pairwise(boxes):
             arrow(axes, start, end)
-        caption(axes, 0.75, 0.74, "yes, or no\nwith $1-q$")
+        caption(axes, 0.735, 0.77, "yes, or no\nwith $1-q$")
         low = 0.62 - shape["height"] / 2
         arc(axes, (boxes[2].x, low), (boxes[1].x, low), bend=-0.45)
-        caption(axes, 0.49, 0.14, "no: drawn again with probability $q$")
+        caption(axes, 0.46, 0.14, "no: drawn again with probability $q$")
         return figure, pd.DataFrame(
             {
                 "from": ["answer", "kernel", "recycler", "recycler"],
@@ -352,7 +352,7 @@ class AcceptanceRates(PaperFigure):
             ]
             best = part[part["method"].isin(["gau_best", "lap_best"])]
             most = (best["exact_delta"] / best["delta"]).max()
-            return "\n".join(unchanged), f"recyclers by exact accounting, not drawn: {most:.3g}"
+            return "\n".join(unchanged), f"recycled, exact: {most:.3g} (not drawn)"
 
         panels = _over_ratio(
             parts, "epsilon", "acceptance", STYLES, recycled, LEAST_RATIO, notes, "upper left"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dpsub.reproduce.artefact import Artefact, Records
-from dpsub.reproduce.figures import Panel, curves, draw_panels, line
+from dpsub.reproduce.figures import Panel, curves, draw_panels, line, sampler_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from dpsub.reproduce.figures.panels import Layer
 
 LOOKS: dict[str, dict[str, Any]] = {
-    "deterministic": {"color": "#444444", "label": "fixed order"},
+    "deterministic": {"color": sampler_style("deterministic")["color"], "label": "fixed order"},
     "persistent_shuffle": {"color": "#CC6677", "label": "shuffled once"},
-    "shuffle": {"color": "#0072B2", "label": "shuffled again each epoch"},
-    "poisson": {"color": "#117733", "label": "Poisson samples"},
+    "shuffle": {"color": sampler_style("shuffle")["color"], "label": "shuffled again each epoch"},
+    "poisson": {"color": sampler_style("poisson")["color"], "label": "Poisson samples"},
 }
 FORMULAS = {name: {**look, "label": "_", "linestyle": ":"} for name, look in LOOKS.items()}
 FORMULA: dict[str, Any] = {"color": "black", "linestyle": ":", "label": "formula of the code"}
@@ -35,7 +35,7 @@ class EpochFigure(Artefact):
         "0.35 is that of the code's example. Bands run from what an attack attains to what is "
         "proved; those of a fixed order and of Poisson samples are as thin as their lines. Dotted: "
         "the formulas of the code for a fixed order and, from below, for shuffled batches. Curves "
-        "end where δ falls below 1e-20."
+        "end where δ falls below 10⁻²⁰."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -81,12 +81,12 @@ class NoiseFigure(Artefact):
     title = "Figures 3 and 6. Noise of one target by epochs and by the size of batches"
     name, kind, experiments = "figure_noise", "figure", ("chua_epochs", "chua_batches")
     caption = (
-        "Noise multiplier for ε = 5 and δ = 2.7e-8, one record at 0: by the number of epochs with "
-        "batches of 65,536 (Figure 6), and by the size of batches for 1 and 5 epochs (the middle "
-        "of Figure 3). Bands run from the noise that an attack refutes to the one that is proved; "
-        "dotted, the formula of the code, for shuffled batches a lower bound. The noise proved for "
-        "one order is nearly that of a fixed order, and with one epoch both kinds of shuffled "
-        "batches are the same."
+        "Noise multiplier for ε = 5 and δ = 2.7 × 10⁻⁸, one record at 0: by the number of epochs "
+        "with batches of 65,536 (Figure 6), and by the size of batches for 1 and 5 epochs (the "
+        "middle of Figure 3). Bands run from the noise that an attack refutes to the one that is "
+        "proved; dotted, the formula of the code, for shuffled batches a lower bound. The noise "
+        "proved for one order is nearly that of a fixed order, and with one epoch both kinds of "
+        "shuffled batches are the same."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:

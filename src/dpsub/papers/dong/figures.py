@@ -8,13 +8,13 @@ import pandas as pd
 
 from dpsub.papers.dong.experiments import BALANCED, POISSON
 from dpsub.reproduce.artefact import Artefact, Records
-from dpsub.reproduce.figures import Panel, curves, draw_panels
+from dpsub.reproduce.figures import Panel, curves, draw_panels, sampler_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LOOKS = {
-    POISSON: {"label": "Poisson samples", "color": "#0072B2", "marker": ""},
+    POISSON: {**sampler_style("poisson"), "label": "Poisson samples", "marker": ""},
     BALANCED: {"label": "5 of 100 steps", "color": "#D55E00", "marker": ""},
 }
 
@@ -25,7 +25,7 @@ class ExtremesFigure(Artefact):
     title = "ε of 5 of 100 steps and of Poisson samples, by the noise"
     name, kind, experiments = "figure_extremes", "figure", ("dong_extremes",)
     caption = (
-        "Left: ε at δ = 1e-5 after 100 steps, where a record is replaced by 0: for a record in 5 "
+        "Left: ε at δ = 10⁻⁵ after 100 steps, where a record is replaced by 0: for a record in 5 "
         "random steps, and for Poisson samples at rate 0.05. Bands run from an attack to a "
         "proof; most are narrower than the lines. Right: the first over the second, from the least "
         "to the largest ratio that our bounds allow. The saving is large where the noise is small, "
@@ -56,7 +56,7 @@ class ExtremesFigure(Artefact):
         styles = {"ratio": {"label": "_", "color": "#D55E00", "marker": ""}}
         one = curves(ratio, "noise", "most", by="of", styles=styles, band=("least", "most"))
         panels = [
-            Panel("", [both], {"ylabel": "ε at δ = 1e-5", "yscale": "log"}),
+            Panel("", [both], {"ylabel": "ε at δ = 10⁻⁵", "yscale": "log"}),
             Panel("", [one], {"ylabel": "ε over that of Poisson samples", "ylim": (0.6, 1.02)}),
         ]
         figure = draw_panels(

@@ -28,7 +28,7 @@ from dpsub.reproduce.figures import (
     sampler_style,
     where,
 )
-from dpsub.reproduce.labels import WORDS, sampler_label
+from dpsub.reproduce.labels import WORDS, display, sampler_label
 from dpsub.reproduce.paired import REFERENCE, with_interval
 from dpsub.reproduce.records import NO_FIRST_STAGE
 from dpsub.reproduce.study.cells import NONPRIVATE
@@ -83,7 +83,7 @@ def title(dataset: str, frame: pd.DataFrame) -> str:
     """Return a data set's display name, with its label where the data are a stand-in."""
     labels = set(where(frame, dataset=dataset)["data_label"]) - OWN_DATA
     stand_in = f" ({', '.join(sorted(labels))})" if labels else ""
-    return WORDS.get(dataset, dataset) + stand_in
+    return display("dataset", dataset, plain=True) + stand_in
 
 
 class FairFigure(Artefact):

@@ -25,7 +25,7 @@ class SeveralFigure(Artefact):
     title = "k of t steps and k epochs of 1 of t/k steps, over Poisson samples"
     name, kind, experiments = "figure_several", "figure", ("feldman_bounds",)
     caption = (
-        "ε at δ = 1e-6 over that of Poisson samples at rate k/t, for t = 1024 and noise multiplier "
+        "ε at δ = 10⁻⁶ over that of Poisson samples at rate k/t, for t = 1024 and noise multiplier "
         "0.6, against k: of k of t steps, and of k epochs of 1 of t/k steps, by which both "
         "packages bound them. Bands run from the least to the largest ratio that an attack and a "
         "proof allow. Both are below 1, the level of Poisson samples."

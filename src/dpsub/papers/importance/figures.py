@@ -38,7 +38,7 @@ GREY = "#888888"
 
 
 DRAWN = {name: SAMPLERS[name] for name in ("unif", "core", "opt")}
-COMMON, RARE = "negative class or large clusters", "positive class or small clusters"
+COMMON, RARE = "common records", "rare records"
 # The common group is drawn wide and pale, so that the dashed line on top of it can be seen.
 GROUPS: dict[str, dict[str, Any]] = {
     COMMON: {"linewidth": 2.4, "alpha": 0.5},
@@ -553,10 +553,10 @@ class LossDistribution(OnData, _Figure):
     name = "losses"
     caption = (
         "Distribution function of the records' privacy losses at one target, by sampler, for two "
-        "groups of records: the classes of the data set, or large and small clusters of a "
-        "stand-in. With the privacy-optimal sampler every record has the target loss, except those "
-        "always taken. The others protect records near the mean far better than the target. "
-        "Calibrated as in the text."
+        "groups of records: common ones (the negative class, or large clusters of a stand-in) and "
+        "rare ones (the positive class, or small clusters). With the privacy-optimal sampler every "
+        "record has the target loss, except those always taken. The others protect records near "
+        "the mean far better than the target. Calibrated as in the text."
     )
     experiments = ("importance_losses",)
 

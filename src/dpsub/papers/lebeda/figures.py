@@ -7,23 +7,29 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dpsub.reproduce.artefact import Artefact, Records
-from dpsub.reproduce.figures import Panel, curves, draw_panels
+from dpsub.reproduce.figures import Panel, curves, draw_panels, sampler_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LOOKS: dict[tuple[str, str], dict[str, Any]] = {
-    ("wor", "substitute"): {"color": "#B00020", "label": "without replacement, substitute"},
-    ("wor", "zero_out"): {
-        "color": "#B00020",
-        "linestyle": "--",
-        "label": "without replacement, zero_out",
+    ("wor", "substitute"): {
+        "color": sampler_style("wor")["color"],
+        "label": "without replacement, substitution",
     },
-    ("poisson", "substitute"): {"color": "#117733", "label": "Poisson, substitute"},
-    ("poisson", "add_remove"): {
-        "color": "#117733",
+    ("wor", "zero_out"): {
+        "color": sampler_style("wor")["color"],
         "linestyle": "--",
-        "label": "Poisson, add_remove",
+        "label": "without replacement, zero-out",
+    },
+    ("poisson", "substitute"): {
+        "color": sampler_style("poisson")["color"],
+        "label": "Poisson, substitution",
+    },
+    ("poisson", "add_remove"): {
+        "color": sampler_style("poisson")["color"],
+        "linestyle": "--",
+        "label": "Poisson, add/remove",
     },
 }
 ORDERS: dict[str, dict[str, Any]] = {
@@ -38,7 +44,7 @@ class SamplersFigure(Artefact):
     title = "ε by noise, for Poisson samples and for samples without replacement"
     name, kind, experiments = "figure_samplers", "figure", ("lebeda_samplers",)
     caption = (
-        "ε at δ = 1e-6 after 1000 steps with 1000 of a million records, by noise multiplier, for "
+        "ε at δ = 10⁻⁶ after 1000 steps with 1000 of a million records, by noise multiplier, for "
         "both samplers and two adjacencies each. Bands run from what an attack attains to what is "
         "proved. With little noise the sampler decides, not the adjacency; with much noise the "
         "adjacency does."
@@ -60,7 +66,7 @@ class SamplersFigure(Artefact):
             [panel],
             width=6.0,
             xlabel="noise multiplier",
-            ylabel="ε at δ = 1e-6",
+            ylabel="ε at δ = 10⁻⁶",
             labels=self.labels(records),
         )
         return figure, frame.drop(columns=["data", "replicate"])

@@ -118,15 +118,13 @@ class ShufflingFigure(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, self.experiments[0])
-        # Labels stand at the curves, so that no legend is needed.
-        shuffled = {"color": "#882255", "marker": "", "label": "_"}
-        poisson = {**sampler_style("poisson"), "label": "_"}
-        groups = list(frame.groupby(["adjacency", "m", "epochs"], sort=False))
-        # One panel names the curves: the one with most room between them.
-        names_curves = max((part for _, part in groups), key=_room)
+        shuffled = {"color": "#882255", "marker": ""}
+        attained = {**shuffled, "label": "shuffled batches, attained by an attack"}
+        proved = {**shuffled, "linestyle": "--", "label": "shuffled batches, proved"}
+        poisson = {**sampler_style("poisson"), "label": "Poisson samples"}
         n, delta = frame["n"].iloc[0], as_printed(format(frame["delta"].iloc[0], "g"))
         panels: list[Panel] = []
-        for (adjacency, m, epochs), part in groups:
+        for (adjacency, m, epochs), part in frame.groupby(["adjacency", "m", "epochs"], sort=False):
             passes = "1 epoch" if epochs == 1 else f"{epochs} epochs"
             layers: list[Layer] = [
                 curves(
@@ -138,13 +136,11 @@ class ShufflingFigure(Artefact):
                     band=("epsilon_lower", "epsilon_upper") if end == "lower" else None,
                 )
                 for end, look in (
-                    ("lower", shuffled),
-                    ("upper", {**shuffled, "linestyle": "--"}),
+                    ("lower", attained),
+                    ("upper", proved),
                     ("poisson", poisson),
                 )
             ]
-            if part is names_curves:
-                layers.append(partial(_name_curves, part=part))
             if not panels:
                 layers.append(remark(f"n = {n:,}"))
             panels.append(Panel(f"{WORDS[str(adjacency)]}, m = {m}, {passes}", layers))
@@ -200,41 +196,3 @@ class GroupsFigure(Artefact):
             labels=self.labels(records),
         )
         return figure, frame.drop(columns=["data", "replicate"])
-
-
-def _late(part: pd.DataFrame) -> pd.Series:
-    """Return the setting at which curves are named: large noise, but not at the edge."""
-    ordered = part.sort_values("noise_multiplier")
-    return ordered.iloc[int(0.8 * len(ordered))]
-
-
-def _room(part: pd.DataFrame) -> float:
-    """Return the smaller of the two ratios between neighbouring curves where they are named."""
-    late = _late(part)
-    return min(
-        late["epsilon_upper"] / late["epsilon_lower"],
-        late["epsilon_lower"] / late["epsilon_poisson"],
-    )
-
-
-def _name_curves(axes: Axes, part: pd.DataFrame) -> None:
-    """Write the name of each curve of a panel next to it."""
-    ordered, late = part.sort_values("noise_multiplier"), _late(part)
-    early, middle = ordered.iloc[len(ordered) // 5], ordered.iloc[len(ordered) // 2]
-    wide = ordered.iloc[int(0.6 * len(ordered))]
-    between = (wide["epsilon_lower"] * wide["epsilon_upper"]) ** 0.5
-    for text, setting, height, offset, place, color in (
-        ("shuffled, proved", middle, middle["epsilon_upper"], (3, 5), "left", "#882255"),
-        ("open", wide, between, (-2, 1), "center", "#882255"),
-        ("attack", late, late["epsilon_lower"], (-5, -6), "right", "#882255"),
-        ("Poisson", early, early["epsilon_poisson"], (5, 3), "left", "#8A5F00"),
-    ):
-        axes.annotate(
-            text,
-            (setting["noise_multiplier"], height),
-            xytext=offset,
-            textcoords="offset points",
-            ha=place,
-            size=6.5,
-            color=color,
-        )

@@ -52,20 +52,15 @@ if TYPE_CHECKING:
 STYLES = {name: sampler_style(name) for name in (*SCHEMES, "importance")}
 SHOWN: dict[str, Any] = {"color": "#332288", "height": 0.6}
 OPEN: dict[str, Any] = {"color": "#DDCC77", "height": 0.6}
-COLOURED = (REFERENCE, "wor", "random_allocation", "shuffle")
+THICK = (REFERENCE, "wor", "random_allocation", "shuffle")
 """Schemes that stand for all others in the curves of losses: the reference, fresh batches of one
 size, and each record once an epoch with and without amplification."""
-GREY: dict[str, Any] = {
-    "label": "other schemes",
-    "color": "#b8b8b8",
-    "marker": ".",
-    "markersize": 2.5,
-    "linestyle": "-",
-    "linewidth": 0.7,
-    "zorder": 1,
-}
+THIN: dict[str, Any] = {"markersize": 2, "linestyle": "-", "linewidth": 0.5, "zorder": 1}
+"""Look of the other schemes, in the colours and with the marks that they have everywhere."""
 ALIKE = 0.02
 """Relative difference up to which two curves are drawn as one."""
+WIDE = 1.1
+"""Ratio of the edges from which the lower edge of a band is drawn, too."""
 QUIET = "#666666"
 SMALL = 6.0
 """Size of letters within a panel."""
@@ -126,8 +121,8 @@ class NoiseRatios(TournamentFigure):
         "number of steps of an epoch; a row for each adjacency relation. Each band runs from a "
         "lower bound (noise refuted by an attack over noise proved for Poisson) to an upper bound "
         "(noise proved over noise refuted for Poisson). Curves within 2 % of each other are drawn "
-        "as one and carry all their names; their bands are drawn separately, and the wide one is "
-        f"that of shuffled batches. {LEFT_OUT}"
+        "as one and carry all their names. The lower edge of a band of more than 10 % is dotted, "
+        f"with hollow marks, in the colour of its scheme. {LEFT_OUT}"
     )
     experiments = (NOISE,)
 
@@ -193,9 +188,16 @@ def _noise_layers(part: pd.DataFrame, along: str, limits: tuple[float, float]) -
         text = ",\n".join(sampler_label(name) for name in names)
         ends.append(CurveName(text, first["color"], last[along], last["ratio"]))
     bands = {name: {**STYLES[name], "linewidth": 0, "marker": ""} for name in drawn(part)}
+    widths = (part["ratio"] / part["lower"]).groupby(part["sampler"]).max()
+    edges = {
+        name: {**STYLES[name], "linestyle": ":", "markersize": 3, "markerfacecolor": "white"}
+        for name in drawn(part)
+        if widths[name] > WIDE
+    }
     layers = [
         curves(part, along, "ratio", styles=bands, band=("lower", "upper"), label="_"),
         level(1),
+        curves(part, along, "lower", styles=edges, label="_", linewidth=0.8),
         curves(part, along, "ratio", styles=styles, label="_"),
     ]
     return [*layers, partial(name_ends, ends=ends, limits=limits)]
@@ -418,12 +420,12 @@ class LossCurves(TournamentFigure):
     name = "figure_loss"
     caption = (
         "Test loss over the target ε with noise that is proved to meet it, at one batch size and "
-        "number of epochs for each task. In colour: Poisson, WOR (fresh batches of one size), "
-        "random allocation and shuffle (each record once an epoch); in grey: the other schemes. "
-        "Bars: 95 % Student intervals over seeds. Dotted: without privacy, tuned by the same rule. "
-        "The loss is the cross-entropy in nats; for the linear model and Song the squared error, "
-        "for k-means the squared distance to the nearest centre. Each panel has its own axis of "
-        "losses, which does not begin at 0."
+        "number of epochs for each task. Thick: Poisson, WOR (fresh batches of one size), random "
+        "allocation and shuffle (each record once an epoch), with bars, 95 % Student intervals "
+        "over seeds; thin, without bars: the other schemes. Dotted: without privacy, tuned by the "
+        "same rule. The loss is the cross-entropy in nats; for the linear model and Song the "
+        "squared error, for k-means the squared distance to the nearest centre. Each panel has its "
+        "own axis of losses, which does not begin at 0."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -451,11 +453,11 @@ class LossCurves(TournamentFigure):
 
 def _loss_layers(part: pd.DataFrame, targets: Sequence[float]) -> list[Any]:
     """Return the curves of a task, and which targets it lacks."""
-    grey = {name: GREY for name in STYLES if name not in COLOURED}
-    coloured = {name: {**STYLES[name], "linestyle": "-", "markersize": 2.5} for name in COLOURED}
+    thin = {name: {**STYLES[name], **THIN} for name in STYLES if name not in THICK}
+    thick = {name: {**STYLES[name], "linestyle": "-", "markersize": 2.5} for name in THICK}
     layers = [
-        curves(part, "epsilon", "loss", styles=coloured, bars=("lower", "upper"), nested=0.5),
-        curves(part, "epsilon", "loss", styles=grey),
+        curves(part, "epsilon", "loss", styles=thick, bars=("lower", "upper"), nested=0.5),
+        curves(part, "epsilon", "loss", styles=thin),
     ]
     lacking = [f"{target:g}" for target in targets if target not in set(part["epsilon"])]
     if lacking:
