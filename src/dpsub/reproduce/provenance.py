@@ -12,7 +12,7 @@ import re
 import resource
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,10 +111,21 @@ def _code(path: Path) -> str:
     """Return the SHA-256 sum of the syntax tree of a source, docstrings removed."""
     # The syntax tree has no comments and no layout: a comment does not make results old.
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, _HAS_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and the statements within it, before those within them.
+
+    A docstring is in no expression, and expressions are most of a tree.
+    """
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from _statements(child)
 
 
 def settings_digest(mapping: Mapping[str, Any]) -> str:
