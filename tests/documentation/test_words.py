@@ -99,6 +99,12 @@ BANNED = [
         "weights, one per record",
     ),
     Banned(
+        r"\b(steps|gradients|seconds|minutes|bytes|copies|jobs) an? "
+        r"(sample|step|row|record|epoch|batch|job|cell)\b",
+        "four steps a sample",
+        "four steps per sample",
+    ),
+    Banned(
         r"\bHow many times the \w+ of\b(?!.{0,80}\?)",
         "How many times the noise of A B needs.",
         "Noise that B needs, relative to A.",
@@ -191,7 +197,7 @@ def test_the_head_that_is_written_by_hand_is_too() -> None:
 
 END = re.compile(
     r"\b(upper|lower|both|(answer|theorem)'s (own )?)\s+ends?\b"
-    r"(?! of (the|its) (bracket|search|cell))"
+    r"(?! of (a|the|its) (bracket|search|cell|bar))"
     r"|\b(proved|exact|attained|best|refined|earlier) ends\b|\bends (are|is) within\b",
     re.IGNORECASE,
 )
@@ -205,6 +211,19 @@ def test_bounds_are_not_called_ends(page: Path) -> None:
     """Proofs speak of the ends of intervals; pages for users, and the change log, of bounds."""
     text = prose_of(page.read_text(encoding="utf-8"))
     assert [match.group() for match in END.finditer(text)] == []
+
+
+def test_bounds_are_not_called_ends_in_captions_help_and_messages() -> None:
+    """Docstrings within the package speak of intervals, too; what a user is shown does not."""
+    for path in CODE:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        within = {
+            ast.get_docstring(node, clean=False)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        }
+        shown = [text for _, text in messages(path) if text not in within]
+        assert not any(END.search(text) for text in shown), path
 
 
 def test_a_bound_that_is_called_an_end_is_found() -> None:

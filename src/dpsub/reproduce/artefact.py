@@ -232,7 +232,6 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
     # All artefacts have the same columns, with or without printed numbers, so that they can be
     # compared in one way.
     columns = list(dict.fromkeys(["paper", "artefact", *artefact.keys, *published.FIELDS]))
-    frame = pd.DataFrame(columns=columns)
     if artefact.name in published.artefacts(artefact.paper, folder):
         numbers = published.load(artefact.paper, artefact.name, folder)
         keys = published.key_names(numbers)
@@ -245,6 +244,8 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
                 f"{artefact.identifier}"
             )
         frame = numbers.reindex(columns=columns, fill_value="")
+    else:
+        frame = pd.DataFrame(columns=columns)
     # A declared number that is not printed would never be compared, and nobody would notice.
     known = set(frame[[*artefact.keys, "column"]].itertuples(index=False, name=None))
     for declared_cell in artefact.declared():

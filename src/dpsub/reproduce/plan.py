@@ -257,8 +257,9 @@ def declared() -> tuple[Artefact, ...]:
         if isinstance(artefact, Table | Claims):
             artefact.check(columns)
         printed_rows(artefact)
-        read = {path.partition(".")[0] for path in artefact.settings.values()}
-        setting_values(artefact, {name: known[name].defaults() for name in read & set(known)})
+        if artefact.settings:
+            read = {path.partition(".")[0] for path in artefact.settings.values()}
+            setting_values(artefact, {name: known[name].defaults() for name in read & set(known)})
 
     def place(artefact: Artefact) -> tuple[Any, ...]:
         return papers()[artefact.paper].order, _natural(artefact.name)

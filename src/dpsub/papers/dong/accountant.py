@@ -24,7 +24,7 @@ REACH, NODES = 40.0, 20_001
 def log_weights(
     rng: np.random.Generator, draws: int, steps: int, chosen: int, noise: float
 ) -> np.ndarray:
-    """Return log w_i of draws from P, or of draws from Q for `chosen` = 0, one draw a row."""
+    """Return log w_i of draws from P, or of draws from Q for `chosen` = 0, one draw per row."""
     y = rng.standard_normal((draws, steps)) * noise
     # the steps are exchangeable: the record takes part in the first ones
     y[:, :chosen] += 1.0

@@ -181,7 +181,7 @@ def in_order(samplers: Iterable[str]) -> list[str]:
 
 def points(frame: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each data set, target and sampler: loss with its interval, expected
-    gradients a step, `on_front`.
+    gradients per step, `on_front`.
 
     A point is off the front if another sampler of the same data set, at the same or a smaller
     target and at no more gradients, has a loss that is smaller by more than the 95 % interval of

@@ -52,8 +52,8 @@ class MapFigure(Artefact):
     caption = (
         "Noise multiplier over that of Poisson samples, for the same training and privacy target: "
         "50,000 records, batches of 512, 30 epochs, ε = 3 at δ = 10⁻⁵ in a run at full size. Left "
-        "of the mark at the lower end of a bar an attack exceeds the target; right of the mark at "
-        "its upper end the target is proved. The bar between them is open. Where no theorem covers "
+        "of the left mark of a bar an attack exceeds the target; right of its right mark the "
+        "target is proved. The bar between them is open. Where no theorem covers "
         "a scheme under a relation, the panel says so. Relations promise different things: each "
         "panel is relative to Poisson samples under its own relation."
     )

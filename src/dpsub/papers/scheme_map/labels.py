@@ -21,7 +21,7 @@ class MapLabels(Labels):
             "linestyle": (0, (4, 1)),
         },
         "reused_sample": {
-            "label": "Poisson, 4 steps a sample",
+            "label": "Poisson, 4 steps per sample",
             "color": "#0077BB",
             "marker": "H",
             "linestyle": (0, (4, 1, 1, 1)),

@@ -460,8 +460,8 @@ class DroppedEvent(Event):
 class SelectionEvent(Event):
     """One epoch of k of t.
 
-    Upper end: the steps are cut at random into k nearly equal blocks, which are revealed; the
-    record is then in 1 step of each block (Theorem 27). Lower end: all others at 0, and a test by
+    Upper bound: the steps are cut at random into k nearly equal blocks, which are revealed; the
+    record is then in 1 step of each block (Theorem 27). Lower bound: all others at 0, and a test by
     a sum of functions of the steps.
     """
 
@@ -489,7 +489,7 @@ class SelectionEvent(Event):
 
     @property
     def sums(self) -> SumEvent:
-        """The sums that make its lower end."""
+        """The sums that make its lower bound."""
         # where k is 1 or t the likelihood ratio itself is a function of such a sum
         weight = (self.k - 1) / (self.t - self.k + 1)
         return SumEvent(self.t, self.k, self.deviation, weight, 1.0, 0.0)
@@ -730,7 +730,7 @@ class SumAttack(AttackEvent):
 
 @dataclass(frozen=True)
 class SumEvent(SumAttack):
-    """Lower end of one epoch of k of t, k < t, by a sum of functions of the steps with the weight
+    """Lower bound of one epoch of k of t, k < t, by a sum of functions of the steps with the weight
     c; the record moves its steps by x or by y. Where y < 0, its term has the weight `c_of_y`, by
     default c."""
 
@@ -756,8 +756,8 @@ class SumEvent(SumAttack):
 class ReplacedEvent(Event):
     """One epoch where a record is replaced.
 
-    Upper end: from v to no record and on to v', or the deterministic schedule, whichever is
-    smaller at an order. The lower end is that of v' = 0, or of v' = -v.
+    Upper bound: from v to no record and on to v', or the deterministic schedule, whichever is
+    smaller at an order. The lower bound is that of v' = 0, or of v' = -v.
     """
 
     removed: RatioEvent | SelectionEvent

@@ -268,7 +268,7 @@ def _recorded_noise(run: Run) -> dict[Cell, Calibrated]:
 
 
 class FairTimes(OnTasks):
-    """Median seconds a step of drawing the batch, the gradients and the noise, for one seed at a
+    """Median seconds per step of drawing the batch, the gradients and the noise, for one seed at a
     time.
 
     The samplers of a data set take turns, so that a slow moment of the machine meets all of them;
