@@ -209,6 +209,21 @@ def test_words_of_other_libraries_lead_to_ours() -> None:
         dpsub.account(dpsub.Poisson(0.1), **question, delta=1e-5, quick="yes")
 
 
+def test_what_belongs_elsewhere_is_led_there() -> None:
+    """A size of the sampler, one number of two bounds, and the question after a loader."""
+    question: dict[str, Any] = {"noise_multiplier": 2.0, "delta": 1e-5}
+    with pytest.raises(TypeError, match=r"'rate', a size of the sampler; write dpsub\.Poisson"):
+        dpsub.account("poisson", **question, rate=0.1)
+    with pytest.raises(ArgumentError, match="got batch_size; the rate is batch_size / n"):
+        dpsub.Poisson(batch_size=256)
+    answer = dpsub.account(dpsub.Poisson(0.1), **question, quick=True)
+    with pytest.raises(AttributeError, match=r"in \[lower, upper\], and upper is the proved"):
+        answer.epsilon  # noqa: B018
+    assert not hasattr(answer, "uper") and pickle.loads(pickle.dumps(answer)) == answer
+    with pytest.raises(TypeError, match=r"'delta'; from_loader .* is asked: .*account\(delta"):
+        dpsub.from_loader(9, 3, epochs=1, poisson=True, **question)
+
+
 def test_an_epsilon_at_a_delta_is_a_claim() -> None:
     question: dict[str, Any] = {"noise_multiplier": 2.0, "steps": 2, "delta": 1e-5}
     found = dpsub.check(dpsub.Poisson(0.1), **question, epsilon=1)

@@ -54,6 +54,10 @@ def _sentence(kind: Any, sizes: tuple[Any, ...], named: dict[str, Any]) -> str:
     for name in named:
         if name == "n" and name not in fields:
             return f"{rule}, got n as well; {records}"
+        if name in ("m", "batch_size") and fields == ["rate"]:
+            return (
+                f"{rule}, got {name}; the rate is {name} / n: dpsub.{kind.__name__}(256 / 60_000)"
+            )
         if name not in fields:
             return f"{rule}, got {name}; {checks.nearest(name, fields)}"
     twice = [name for name in fields[: len(sizes)] if name in named]

@@ -100,6 +100,14 @@ class Account(ShortText):
     settled: bool = field(default=False, repr=False, compare=False)
     _origin: tuple[Proof, Target] | None = field(default=None, repr=False, compare=False)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            near = ""
+            if name in ("epsilon", "delta", "value"):
+                near = "; the number lies in [lower, upper], and upper is the proved bound"
+            raise AttributeError(f"an answer has no {name!r}{near}", name=name, obj=self)
+
     @property
     def relative_width(self) -> Any:
         """(upper - lower) / upper, with the shape of the bounds: 0 where both are 0, infinite where

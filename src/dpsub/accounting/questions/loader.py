@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any, Never, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -123,6 +123,7 @@ def from_loader(
     microbatch: int = 1,
     steps_per_batch: int = 1,
     records_per_user: int | None = None,
+    **others: Never,
 ) -> LoaderRun:
     """Return the sampler, rate, steps and noise multiplier of a training loop.
 
@@ -193,6 +194,11 @@ def from_loader(
     >>> run.account(delta=1e-5).kind
     'exact'
     """
+    for name in others:
+        raise TypeError(
+            f"unexpected keyword {name!r}; from_loader describes the training, and its result is "
+            "asked: dpsub.from_loader(...).account(delta=1e-5)"
+        )
     parts = checks.integer("accumulation", accumulation, at_least=1)
     uses = checks.integer("steps_per_batch", steps_per_batch, at_least=1)
     if remainder is not None:
@@ -334,7 +340,7 @@ _WHY_FIXED = {
     (True, False): "the order is not uniform, so no amplification is claimed",
     (False, True): "no theorem on shuffling covers epochs that leave records out and end in a "
     "smaller step, so no amplification is claimed",
-    (False, False): "a fixed order of the records",
+    (False, False): "a fixed order of the records, neither shuffled nor Poisson samples",
 }
 """Notes, by whether the order comes from a small buffer, and whether it is shuffled."""
 

@@ -269,11 +269,19 @@ def separated(
     return released, asked
 
 
+_OF_SAMPLER = {"rate", "sample_rate", "m", "b", "batch_size"}
+
+
 def check_names(keywords: Mapping[str, Any], kind: type[Any]) -> None:
     """Raise TypeError, which suggests the nearest name, for a keyword that is not in `kind`."""
     known = kind.__annotations__
     for name in keywords:
         if name not in known:
+            if name in _OF_SAMPLER:
+                raise TypeError(
+                    f"unexpected keyword {name!r}, a size of the sampler; write "
+                    "dpsub.Poisson(0.01) or dpsub.Wor(200), for example"
+                )
             # as in noise="laplace"
             is_kind = "mechanism" in known and str(keywords[name]).lower() in MECHANISMS
             meant = "mechanism" if is_kind else name
