@@ -219,7 +219,7 @@ def test_what_belongs_elsewhere_is_led_there() -> None:
     answer = dpsub.account(dpsub.Poisson(0.1), **question, quick=True)
     with pytest.raises(AttributeError, match=r"in \[lower, upper\], and upper is the proved"):
         answer.epsilon  # noqa: B018
-    assert not hasattr(answer, "uper") and pickle.loads(pickle.dumps(answer)) == answer
+    assert not hasattr(answer, "higher") and pickle.loads(pickle.dumps(answer)) == answer
     with pytest.raises(TypeError, match=r"'delta'; from_loader .* is asked: .*account\(delta"):
         dpsub.from_loader(9, 3, epochs=1, poisson=True, **question)
 
