@@ -245,6 +245,16 @@ def node_of(name):
     return {"slurm_extra": "--exclusive"} if runs_alone(name) else {}
 
 
+def lift_limit():
+    """Take Snakemake's limit of jobs per second from jobs of this machine, which its cores limit.
+
+    For it the scheduler wakes each second, once for every job that has ended: after a hundred jobs
+    that takes most of a core.
+    """
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
+
+
 def submitted_with(paper):
     """Return the group of jobs that a cluster gets in one submission: at smoke size those of a paper,
     which take less time than their submission."""
