@@ -58,7 +58,7 @@ QUESTIONS: dict[str, tuple[Any, int | None, dict[str, Any]]] = {
     "allocation of several, substitute": (
         dpsub.RandomAllocation(20, 3),
         None,
-        {**EPOCHS, "adjacency": "substitute"},
+        {**EPOCHS, "adjacency": "substitute", "effort": 1.0, "quick": False},
     ),
     "must_ww, add_remove": (dpsub.MustWW(50, 20), 1000, {**FEW, "adjacency": "add_remove"}),
 }

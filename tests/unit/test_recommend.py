@@ -119,7 +119,7 @@ def test_a_missing_proof_is_said() -> None:
 @pytest.fixture(scope="module")
 def found() -> Recommendation:
     target = {"epsilon": 2.0, "delta": 1e-5, "adjacency": "zero_out"}
-    return recommend(1000, batch_size=100, epochs=2, **target, effort=1.0)
+    return recommend(1000, batch_size=100, epochs=2, **target, effort=None)
 
 
 def test_each_scheme_names_its_theorems(found: Recommendation) -> None:
