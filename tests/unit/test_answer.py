@@ -143,7 +143,7 @@ def test_mu_stands_where_it_says_as_much_as_epsilon() -> None:
     assert whole.statement().fields["mu"] == pytest.approx(2 / 5 * 4**0.5, rel=1e-5)
 
 
-@pytest.mark.parametrize("effort", few([1e-3, 1e-9, 1.0]))
+@pytest.mark.parametrize("effort", few([1e-3, 1e-9, 1.0], more=1))
 @pytest.mark.parametrize("relation", few(["zero_out", "substitute", "add_remove"], more=1))
 def test_every_scheme_says_what_it_has(effort: float, relation: str) -> None:
     """Over all samplers and schedules: words, JSON and statement agree with the ends."""

@@ -277,7 +277,7 @@ def test_no_delta_with_gaussian_noise_is_0(
     sampler: dpsub.Wor, n: int, noise: float, relation: str
 ) -> None:
     """A delta that underflows 1e-300 is stated as 1e-300, in every question."""
-    asked = {"noise_multiplier": noise, "adjacency": relation, "quick": True}
+    asked = {"noise_multiplier": noise, "adjacency": relation, "quick": True, "effort": 1.0}
     try:
         answer = dpsub.account(sampler, n, epsilon=40.0, **asked)
     except dpsub.UnsupportedError:
