@@ -214,15 +214,20 @@ def distance(case: Case) -> arb:
     return (2 if case.adjacency == "substitute" else 1) / case.release.s
 
 
-def theorem_89(case: Case) -> arb:
-    """Shortfall by Theorem 89, next to Theorem 19."""
+def shuffled_steps(case: Case) -> int:
+    """T, the number of steps of a shuffled epoch that theorems on hidden steps are about."""
     release = case.release
     case.need(
         release.name == "shuffle" and not release.laplace, "shuffled epochs and Gaussian noise"
     )
     case.need(case.adjacency != "add_remove", "substitute or zero_out")
     # by Lemma 48 a record is in one of T steps or of T + 1, which tell less
-    T = release.n // release.sampler["m"]
+    return release.n // release.sampler["m"]
+
+
+def theorem_89(case: Case) -> arb:
+    """Shortfall by Theorem 89, next to Theorem 19."""
+    T = shuffled_steps(case)
     return held_against_chords(case, distance(case), bounds_by_theorem_89(case, T))
 
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from balls import ONE, ZERO, Refuted, larger, normal_tail, positive_part, smaller
 from flint import arb
 from means import UNSEEN_ON_THE_LEFT, Difference, Window, means_above_zero
-from null_clones import bounds_by_theorem_89
+from null_clones import bounds_by_theorem_89, distance, shuffled_steps
 from question import Release
 from references import ComposedProfile, by_reference, in_single_steps
 from theorems import Case, Theorem, held_against_chords, orders_from_one
@@ -370,21 +370,14 @@ def bounds_by_theorem_49(case: Case, T: int) -> list[tuple[arb, arb]]:
 
 def theorem_61(case: Case) -> arb:
     """Shortfall by Theorems 61, 76, 49 and 89, next to Theorem 19."""
-    release = case.release
-    case.need(
-        release.name == "shuffle" and not release.laplace, "shuffled epochs and Gaussian noise"
-    )
-    case.need(case.adjacency != "add_remove", "substitute or zero_out")
-    # by Lemma 48 a record is in one of T steps or of T + 1, which tell less
-    T = release.n // release.sampler["m"]
-    distance = (2 if case.adjacency == "substitute" else 1) / release.s
+    T = shuffled_steps(case)
     points = [
         *bounds_by_theorem_61(case, T),
         *bounds_by_theorem_76(case, T),
         *bounds_by_theorem_49(case, T),
         *(bounds_by_theorem_89(case, T) if "clones" in case.part else []),
     ]
-    return held_against_chords(case, distance, points)
+    return held_against_chords(case, distance(case), points)
 
 
 THEOREMS = {"61": Theorem("shuffling", theorem_61)}

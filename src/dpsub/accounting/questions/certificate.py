@@ -414,7 +414,7 @@ def _of_step(event: SeparatedEvent, grid: Evaluation) -> dict[str, Any]:
 def _of_hidden_step(event: HiddenStepEvent) -> dict[str, Any]:
     """Return what the theorems about a hidden step leave free."""
     clones = _clones(event.hidden)
-    named = {"clones": clones} if clones else {}
+    named: dict[str, Any] = {"clones": clones} if clones else {}
     if not event.hidden.has_weights:
         # where clones give less at no order the step might as well be revealed
         return named or {"theorem": _ORDER_REVEALED}

@@ -617,14 +617,13 @@ class FullSearch(Search):
             (self._accounts[x],) = self.candidates.proof(x).first_ends([self.goal.target])
             return float(self._accounts[x].upper)
 
+        return self._at_once(proved, self.candidates.axis, self.start)
+
+    def _at_once(self, closed_form: Callable[[float], float], axis: Axis, start: float) -> SafeRoot:
+        """Return the root of bounds that cost nothing."""
+        most, accuracy = self.goal.most, self.goal.accuracy
         with work.uncounted():
-            return safe_root(
-                proved,
-                self.goal.most,
-                self.candidates.axis,
-                start=self.start,
-                accuracy=self.goal.accuracy,
-            )
+            return safe_root(closed_form, most, axis, start=start, accuracy=accuracy)
 
     def bound(self, x: float, level: Level) -> float:
         if level != self.full:
@@ -720,11 +719,8 @@ class FullSearch(Search):
             proof = self.candidates.proof(x)
             return first_lower(proof.cases, proof.releases, self.goal.target).value
 
-        with work.uncounted(), suppress(NumericalError, UnsupportedError):
-            root = safe_root(
-                attained, self.goal.most, axis, start=start, accuracy=self.goal.accuracy
-            )
-            return root.unsafe
+        with suppress(NumericalError, UnsupportedError):
+            return self._at_once(attained, axis, start).unsafe
         return None
 
     def _attained(self, x: float, choice: int, step: float) -> float:

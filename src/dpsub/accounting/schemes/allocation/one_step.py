@@ -456,6 +456,13 @@ class DroppedEvent(Event):
         return self.epoch.spread()
 
 
+def sizes_of_blocks(t: int, k: int) -> list[tuple[int, int]]:
+    """Return the sizes of k nearly equal blocks of t steps, and how many there are of each."""
+    size, more = divmod(t, k)
+    sizes = [(size, k - more), (size + 1, more)]
+    return [(each, times) for each, times in sizes if times]
+
+
 @dataclass(frozen=True)
 class SelectionEvent(Event):
     """One epoch of k of t.
@@ -472,9 +479,10 @@ class SelectionEvent(Event):
     @cached_property
     def blocks(self) -> list[tuple[AllocationEvent, int]]:
         """Allocations to one step of a block, and how many there are of each size."""
-        size, more = divmod(self.t, self.k)
-        sizes = [(size, self.k - more), (size + 1, more)]
-        return [(AllocationEvent(each, self.deviation), times) for each, times in sizes if times]
+        return [
+            (AllocationEvent(size, self.deviation), times)
+            for size, times in sizes_of_blocks(self.t, self.k)
+        ]
 
     def uppers(
         self, step: float, tail: float, swapped: bool

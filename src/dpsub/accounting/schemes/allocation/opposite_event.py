@@ -20,7 +20,7 @@ from dpsub.accounting.engine.outputs import EpochOutputs
 from dpsub.accounting.engine.pairs import WorPair
 from dpsub.accounting.engine.pld import PrivacyLossDistribution, symmetric_pld
 from dpsub.accounting.engine.privacy_events import Event, PairEvent, ProvedEvent, order_grid
-from dpsub.accounting.schemes.allocation.one_step import AllocationEvent
+from dpsub.accounting.schemes.allocation.one_step import AllocationEvent, sizes_of_blocks
 from dpsub.accounting.schemes.allocation.opposite import Attained, attained, upper_mean
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
@@ -225,9 +225,9 @@ class OppositeEvent(Event):
 
 @dataclass(frozen=True)
 class OppositeBlocks(ProvedEvent):
-    """Upper end of one epoch of k of t steps, k < t, where a record is replaced: the steps are cut
-    at random into k nearly equal blocks, which are revealed; the record is then in 1 step of each
-    block, at C against -C."""
+    """Upper bound of one epoch of k of t steps, k < t, where a record is replaced: the steps are
+    cut at random into k nearly equal blocks, which are revealed; the record is then in 1 step of
+    each block, at C against -C."""
 
     t: int
     k: int
@@ -236,9 +236,7 @@ class OppositeBlocks(ProvedEvent):
     @cached_property
     def blocks(self) -> list[tuple[Event, int]]:
         """Events of blocks, and how many there are of each size."""
-        size, more = divmod(self.t, self.k)
-        sizes = [(size, self.k - more), (size + 1, more)]
-        return [(self._of_block(each), times) for each, times in sizes if times]
+        return [(self._of_block(size), times) for size, times in sizes_of_blocks(self.t, self.k)]
 
     def _of_block(self, size: int) -> Event:
         if size == 1:
