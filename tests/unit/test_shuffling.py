@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+import dpsub
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.cell_masses import MassBounds
 from dpsub.accounting.engine.composition import Composition
@@ -229,3 +230,10 @@ def test_extreme_sizes_and_noise(s: float) -> None:
         event = epoch(10**9, 1, relation, s)
         lower, upper, _ = Composition([(event, 2)]).answer(Target(delta=1e-6, width=1.0))
         assert 0 <= lower <= upper < math.inf or (s < 1 and upper > 100)
+
+
+def test_losses_rarer_than_rounding_are_bounded() -> None:
+    """Laws that are rounded down keep nothing of them on some grids."""
+    asked = {"noise_multiplier": 0.5, "epochs": 1, "delta": 1e-6}
+    answer = dpsub.account(dpsub.Shuffle(1), 10**11, **asked, adjacency="substitute", quick=True)
+    assert 0 <= answer.lower <= answer.upper < math.inf

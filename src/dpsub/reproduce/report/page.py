@@ -30,8 +30,8 @@ from dpsub.reproduce.verdicts import AGREEING, FAILING, VARIANTS, reconciled, sp
 
 # HTML does without those of cells and rows, and pages are a sixth smaller
 _END_TAGS = re.compile(r"</t[dhr]>\n?")
-LARGEST = {"the report": ("*.html", 6.5), "its index": ("index.html", 1.5)}
-"""Pages, as a pattern of files, and the megabytes up to which browsers show them at once."""
+MOST_MEGABYTES, MOST_OF_INDEX = 2.5, 0.75
+"""Of a page, up to which browsers show it at once, and of the one that is opened first."""
 VARIANT_MEANINGS = {
     "stated": "what the paper's text says",
     "as_done": "what made the printed number, where that differs and is known",
@@ -100,14 +100,15 @@ def write_report(folder: Path, run: FinishedRun, *, processes: int = 1) -> None:
 
 
 def oversized(folder: Path) -> list[str]:
-    """Return a sentence for each limit of size that the pages in `folder` exceed."""
+    """Return a sentence for each page in `folder` that is too large."""
     sentences = []
-    for what, (pattern, limit) in LARGEST.items():
-        size = sum(path.stat().st_size for path in folder.glob(pattern)) / 1e6
+    for path in sorted(folder.glob("*.html")):
+        limit = MOST_OF_INDEX if path.name == "index.html" else MOST_MEGABYTES
+        size = path.stat().st_size / 1e6
         if size > limit:
             sentences.append(
-                f"{what} must stay below {limit} MB, got {size:.1f} MB in {folder}; show fewer "
-                "numbers or smaller figures"
+                f"{path.name} must stay below {limit} MB, got {size:.1f} MB in {folder}; show "
+                "fewer numbers or smaller figures"
             )
     return sentences
 

@@ -542,10 +542,11 @@ def test_pages_written_in_parallel_have_the_same_bytes(made: Made, tmp_path: Pat
 
 def test_a_report_that_is_too_large_is_told(made: Made, tmp_path: Path) -> None:
     assert oversized(made.folder) == []
-    (tmp_path / "index.html").write_bytes(b" " * 1_600_000)
+    (tmp_path / "index.html").write_bytes(b" " * 800_000)
+    (tmp_path / "must.html").write_bytes(b" " * 2_400_000)
     (said,) = oversized(tmp_path)
-    assert said.startswith("its index must stay below 1.5 MB, got 1.6 MB in ")
-    (tmp_path / "must.html").write_bytes(b" " * 5_000_000)
+    assert said.startswith("index.html must stay below 0.75 MB, got 0.8 MB in ")
+    (tmp_path / "must.html").write_bytes(b" " * 2_600_000)
     assert len(oversized(tmp_path)) == 2
 
 
