@@ -39,7 +39,7 @@ reproduce: environment  ## every table and figure at published size, into result
 reproduce-%: environment  ## one paper at full size, by its full.yaml: reproduce-importance, into results-importance/
 	$(call alone,$(BIN)/python -m snakemake --configfile src/dpsub/papers/$*/full.yaml)
 
-tournament: reproduce-tournament  ## samplers and schedules compared at equal proved privacy (about 40 minutes)
+tournament: reproduce-tournament  ## samplers and schedules compared at equal proved privacy (up to 90 minutes on two cores)
 
 map: reproduce-scheme_map  ## both bounds on the noise of every sampling scheme at five trainings (about 40 minutes of processor time)
 

@@ -71,7 +71,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_only_what_is_new_is_computed(tmp_path: Path) -> None:
     status, output = run(tmp_path, MEANS, WALKS)
     assert status == 0, output

@@ -259,7 +259,7 @@ def test_small_cells_do_not_wait_for_the_memory_of_a_large_one() -> None:
     assert [job.memory for job in jobs] == [BASE_MIB, BASE_MIB + 5000]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_hundred_thousand_cells_are_planned_in_2_gib_and_few_jobs(tmp_path: Path) -> None:
     vary = {"m": list(range(50, 70)), "steps": list(range(100, 1100))}
     large = DRAWS | {
