@@ -232,6 +232,14 @@ def test_every_table_is_seen_whole_on_a_desktop(browser: Browser, made: Made, na
     assert cut == []
 
 
+def test_no_cell_of_the_list_reaches_into_the_next_one(browser: Browser, made: Made) -> None:
+    page = window(browser, made).open("numbers")
+    reaching = page.locator("table.list :is(th, tr:not([hidden]) td)").evaluate_all(
+        "cells => cells.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
+    )
+    assert reaching == []
+
+
 def test_numbers_that_are_drawn_are_seen_whole(browser: Browser, made: Made) -> None:
     page = window(browser, made).open("must")
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
