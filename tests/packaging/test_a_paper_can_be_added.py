@@ -200,7 +200,7 @@ PLANTED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "right", "wrong", "said"), few(PLANTED, most=0, more=3))
+@pytest.mark.parametrize(("name", "right", "wrong", "said"), few(PLANTED, most=0, more=2))
 def test_a_mistake_is_told_in_one_sentence_before_any_work(
     top: Path, name: str, right: str, wrong: str, said: str
 ) -> None:

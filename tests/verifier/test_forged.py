@@ -791,7 +791,7 @@ CHANGES = (more_noise, other_steps, other_size, other_group, other_relation)
 
 @pytest.mark.parametrize(
     ("change", "end"),
-    few([(change, end) for change in CHANGES for end in ("upper", "lower")], more=3),
+    few([(change, end) for end in ("upper", "lower") for change in CHANGES], more=3),
 )
 def test_a_proof_of_another_question_is_none_of_this_one(
     change: Any, end: str, tmp_path: Path

@@ -29,7 +29,7 @@ MADE = {
 """Captions of the artefacts of a tiny run."""
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_artefact_stands_in_it_with_category_and_caption(
     finished: Path, tmp_path: Path
 ) -> None:

@@ -74,7 +74,7 @@ def test_a_command_asks_about_the_training_of_its_row(name: str, training: str) 
     assert steps_of(arguments, sampler) == release.steps and arguments.n == release.n
 
 
-@pytest.fixture(scope="module", params=few(map(str, RELATIONS), more=1))
+@pytest.fixture(scope="module", params=few(map(str, RELATIONS), more=0))
 def recommended(request: pytest.FixtureRequest) -> Recommendation:
     return dpsub.recommend(
         SMALL.n,
