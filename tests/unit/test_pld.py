@@ -439,12 +439,6 @@ def test_an_infinite_loss_leaves_the_finite_mass_alone() -> None:
     assert law.masses.sum() + law.infinity == pytest.approx(1, abs=1e-12)
 
 
-def test_a_law_without_mass_proves_nothing() -> None:
-    empty = PrivacyLossDistribution(1e-3, np.zeros(1, dtype=int), np.zeros(1), "lower")
-    with pytest.raises(NumericalError, match="no mass is left"):
-        ComposedLoss([empty], [3]).epsilon(1e-6)
-
-
 def test_the_value_at_order_one_is_on_the_hull() -> None:
     # no mass may be missing at loss 0, however different the directions and however coarse the
     # orders are

@@ -302,12 +302,16 @@ class Composition:
     def attained(
         self, step: float, tail: float, swapped: bool
     ) -> list[tuple[PrivacyLossDistribution | None, int]]:
-        """The lower PLD of each event, None where no attack is known, and how often it happens."""
+        """The lower PLD of each event, None where no attack is known or none is left, and how often
+        it happens."""
         plds = []
         for event, times in self.entries:
             # where what rounding takes from each loss adds up, bins exchange shares instead
             lower = event.lower_of_many if times >= event.many else event.lower
-            plds.append((lower(step, tail, swapped), times))
+            pld = lower(step, tail, swapped)
+            # of losses rarer than what rounding takes from each nothing is left
+            tells = pld is not None and pld.masses.any()
+            plds.append((pld if tells else None, times))
         return plds
 
     def forget(self) -> None:

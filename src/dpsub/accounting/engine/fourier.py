@@ -545,9 +545,6 @@ class ComposedLoss:
     def masses(self, tilt: float = 0.0) -> TiltedSum:
         """The masses of the sum on its grid, tilted, up to the errors that are named with them."""
         low, high = self.cumulants.reach(tilt, _LOG_TAIL)
-        if not math.isfinite(high - low):
-            # losses rarer than what rounding down takes from each of them
-            raise NumericalError("no mass is left of the composed loss on this grid")
         wanted = math.ceil((high - low) / self.step) + 2
         if wanted > MAX_GRID:
             raise NumericalError(
