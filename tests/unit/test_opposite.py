@@ -203,3 +203,18 @@ def test_faults_are_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -> None
             lambda law, tail: opposite_records.UpperLaw(law.terms, law.value, law.mass, 0.0),
         )
     assert upper_mean(2.0, 1.0, 3, _CELLS, 1e-9) < truth
+
+
+def test_a_trillion_steps_are_bounded() -> None:
+    """Losses are too small for any grid, and orders end where exponentials do."""
+    for s in (1.0, 50.0):
+        answer = dpsub.account(
+            dpsub.RandomAllocation(10**12),
+            noise_multiplier=s,
+            epochs=1,
+            delta=1e-6,
+            adjacency="substitute",
+            quick=True,
+            effort=0.1,
+        )
+        assert 0 <= answer.lower <= answer.upper < 11
