@@ -59,12 +59,13 @@ def typed(text: str) -> list[Typed]:
 def clone(folder: Path) -> Path:
     """Make `folder` look like a fresh clone with its environment."""
     (folder / "data").mkdir(parents=True, exist_ok=True)
+    for path in ROOT.iterdir():
+        if path.name != "data" and not path.name.startswith(MADE):
+            (folder / path.name).symlink_to(path)
     # what a run has prepared lies in folders of data
-    kept = [path for path in (ROOT / "data").iterdir() if path.is_file()]
-    for path in [*ROOT.iterdir(), *kept]:
-        place = folder / path.relative_to(ROOT)
-        if not path.name.startswith(MADE) and not place.exists():
-            place.symlink_to(path)
+    for path in (ROOT / "data").iterdir():
+        if path.is_file():
+            (folder / "data" / path.name).symlink_to(path)
     (folder / ".venv").symlink_to(sys.prefix)
     return folder
 

@@ -199,8 +199,8 @@ class RememberedProfile:
 _WIDEST = 0.25
 _NEWTON_STEPS = 40
 _MOST_POOLINGS = 60
-# orders between two counts of the work, and the units of one, in a plain loop
-_UNTIMED, _ORDER = 1000, 500.0
+# orders between two counts of the work
+_UNCOUNTED = 1000
 MAX_LOSS = 600.0
 """Losses beyond it, where e^loss leaves the range of doubles, are charged as infinite, or moved up
 to its negative. Orders end at e^600; what the profile still holds there is infinite loss, too."""
@@ -224,8 +224,8 @@ def order_indices(step: float, fine: float, last: float) -> np.ndarray:
         spacing = min(ratio * max(at * step - fine, 0.0), _WIDEST)
         at += max(1, int(spacing / step))
         rest.append(at)
-        if not len(rest) % _UNTIMED:
-            work.spend(_ORDER * _UNTIMED)
+        if not len(rest) % _UNCOUNTED:
+            work.spend(work.ROUND * _UNCOUNTED)
     return np.concatenate([inside, np.array(rest, dtype=int)])
 
 

@@ -41,6 +41,8 @@ TERM = 8.0
 around it."""
 TRANSFORM = 0.6
 """Units of a transform of n real numbers, over n log2(n)."""
+ROUND = 500.0
+"""Units of a round of a plain loop over a few numbers."""
 _CALL = 1.5e4  # one round of a loop over arrays, however small they are
 
 

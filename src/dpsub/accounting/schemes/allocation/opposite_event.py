@@ -86,11 +86,8 @@ class Orders:
             work.ensure(orders * self._cost, "the sums of an epoch")
         last = self._found[-1]
         x = last.log_order + self._step
-        if x > _LAST_ORDER:
-            self._ended = True
-            return
-        found = self._bound(x, _UNSEEN * last.value)
-        if not 0 < found.value < last.value:
+        found = self._bound(x, _UNSEEN * last.value) if x <= _LAST_ORDER else None
+        if found is None or not 0 < found.value < last.value:
             self._ended = True
             return
         self._found.append(found)
