@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.pld import PrivacyLossDistribution, two_sided_pld
 from dpsub.accounting.engine.work import OutOfWorkError
@@ -122,6 +123,53 @@ def test_what_an_excess_lacks_is_missed(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(blocks._Block, "_at_edge", none)
     plds, swapped = laws(WOR, 12, 0.01, 8.0)
     assert np.any(ratios(both(plds, swapped, 300, 3.0)) < 1 - 1e-4)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_play_that_the_budget_ends_is_between_those_with_all_cells_and_with_one(
+    family: str,
+) -> None:
+    cells, tilt = FAMILIES[family]
+    plds, swapped = laws(cells, 12, 0.01, 8.0)
+    whole, whole_swapped = laws(cells, 0, 0.01, 8.0)
+    steps = 300
+    few, many = (
+        BlockedGame(first, steps, tilt, 20, 1e-13, second).played().curve(EPSILONS)
+        for first, second in ((plds, swapped), (whole, whole_swapped))
+    )
+    game = BlockedGame(plds, steps, tilt, 20, 1e-13, swapped, widest=[*whole, *whole_swapped])
+    with work.metered():
+        assert game.played().by_widest == 0
+        full = work.spent() / work.UNITS
+    left = []
+    for share in (0.5, 0.7, 0.9):
+        with work.metered(share * full):
+            ended = game.played()
+        left.append(ended.by_widest)
+        assert np.all(ended.curve(EPSILONS) >= few * (1 - 1e-7))
+        assert np.all(ended.curve(EPSILONS) <= many * (1 + 2e-3))
+    assert steps > left[0] > left[-1] > 0
+
+
+@pytest.mark.parametrize("cuts", [0, 12])
+def test_one_law_in_the_last_steps_is_the_game_with_it_alone(cuts: int) -> None:
+    """Where it is the law of all steps before, too, the value is that of all steps; where others
+    come before it, that of these steps, taken on by a product of its powers."""
+    whole, _ = laws(WOR, 0, 0.01, 8.0)
+    plds, _ = laws(WOR, cuts, 0.01, 8.0)
+    game = BlockedGame(2 * plds, 300, 3.0, 20, 1e-13, widest=whole)
+    start = blocks._Played(np.zeros((1, 1)), 0, 0.0)
+    played = next(after for after in game._after_each_block(start) if after.done >= 100)
+    ended = game._ended(played)
+    assert ended.by_widest == 300 - played.done
+    found, target = ended.answer(Target(delta=1e-4)), Target(delta=1e-4)
+    alone = [
+        BlockedGame(whole, steps, 3.0, 20, 1e-13).played().answer(target)
+        for steps in (300 - played.done, 300)
+    ]
+    assert alone[0] < found <= alone[1] * (1 + 1e-6)
+    if not cuts:
+        assert found == pytest.approx(alone[1], rel=1e-5)
 
 
 def test_many_steps_take_little_more_than_few() -> None:

@@ -13,7 +13,7 @@ inequalities fail is measured and added.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from scipy import fft
 
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.pld import PrivacyLossDistribution
+from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.games.game import (
     GameValue,
     Kernels,
@@ -39,7 +40,7 @@ _PATIENCE = 8
 _MOST_LOST = 5e-4
 # one that adds no more than this is followed by one of twice its steps; also soon after one that
 # was played again, if it adds no more than that
-_LITTLE_LOST, _NEXT_TO_NOTHING = _MOST_LOST / 8, _MOST_LOST / 128
+_LITTLE_LOST, _NEXT_TO_NOTHING = _MOST_LOST / 8, _MOST_LOST / 32
 # scale, in roots of the steps of a block, below which an excess is smoothed, and at least so many
 # steps: the laws of a step differ most where it is rough
 _SMOOTH, _LEAST_SMOOTH = 4, 2
@@ -57,6 +58,9 @@ _LEVELS = np.array([1e-1, 1e-2, 1e-4, 1e-6])
 # orders that are looked at for K, where A is at least this share of the largest one, and how much
 # of a block's sum K may lack
 _LOOKS, _LARGE, _LEAST = 12, 0.3, 0.5
+# work that the last steps take with the widest law: on however few points, and over a transform of
+# so many times the points of A
+_ENDING_LEAST, _ENDING, _ENDING_POINTS = 3e6, 80, 3
 # points that are transformed at a time
 _TOGETHER = 2**17
 
@@ -74,18 +78,45 @@ class BlockedGame:
     swapped: Sequence[PrivacyLossDistribution] = ()
     end: float = math.inf
     """Losses above it count as infinite."""
+    widest: Sequence[PrivacyLossDistribution] = ()
+    """A law that dominates all others, for each order of the data sets: where the budget ends, it
+    stands for all of them in the steps that are left."""
 
     def played(self) -> GameValue:
         """The value of all steps; NumericalError if the grid is too long."""
-        return self._value(self._followed())
+        played = self._followed()
+        if played.done < self.steps:
+            return self._ended(played)
+        return self._value(played.value, played.added)
 
-    def _value(self, value: np.ndarray) -> GameValue:
-        kernels = self.kernels
-        x = np.arange(value.shape[1]) * kernels.step
+    def _value(self, value: np.ndarray, added: float = 0.0) -> GameValue:
+        log_scale = self.steps * self.kernels.kappa
+        return self._unscaled(value, log_scale, self.steps * self.kernels.infinity, added)
+
+    def _unscaled(
+        self, value: np.ndarray, log_scale: float, infinity: float, added: float, by_widest: int = 0
+    ) -> GameValue:
+        x = np.arange(value.shape[1]) * self.kernels.step
         # what A may be beyond the windows passes on undiminished ("Floor")
         larger = value.max(axis=0) + self._floor
-        log_scale, infinity = self.steps * kernels.kappa, self.steps * kernels.infinity
-        return GameValue(x, larger, self.tilt, log_scale, infinity)
+        return GameValue(x, larger, self.tilt, log_scale, infinity, added, by_widest)
+
+    def _ended(self, played: _Played) -> GameValue:
+        """The value of all steps, of which the last ones are played with the widest law."""
+        kernels, orders = self.kernels, played.value.shape[0]
+        left = self.steps - played.done
+        law, swapped = self.widest[:1], self.widest[1:]
+        last = BlockedGame(law, left, self.tilt, 1, self.lost, swapped, self.end)
+        scale = played.done * kernels.kappa
+        # with the widest law in all steps, at the scale of these
+        size = last._size(self.steps, played.done * (last.kernels.kappa - kernels.kappa))
+        size = max(size, played.value.shape[1])
+        window = _Window.of(last.kernels, orders, size, left)
+        block = _Block(window, self.tilt, scale, left, _resized(played.value, window.size))
+        after = block.after_all(None) if left > 1 else block.after_one()
+        scale += left * last.kernels.kappa
+        infinity = played.done * kernels.infinity + left * last.kernels.infinity
+        return self._unscaled(after.value, scale, infinity, played.added + after.lost, left)
 
     def roughly(self, count: int) -> Rough:
         """Estimate the value of all steps, and A at about so many moments: no bound, as a choice is
@@ -93,13 +124,15 @@ class BlockedGame:
         orders, for_each = 2 if self.swapped else 1, 0.0
         value, window = np.zeros((orders, 1)), None
         kept: list[Snapshot] = []
-        after = done = 0
+        after = done = blocks = 0
         while done < self.steps:
+            blocks += 1
             length = self._length(done, self.steps)
             size = self._size(done + length)
             if window is None or not window.holds(size, length):
                 window = _Window.of(self.kernels, orders, math.ceil(_ROOM * size), length)
-            block = _Block(window, self.tilt, done, length, _resized(value, window.size))
+            scale = done * self.kernels.kappa
+            block = _Block(window, self.tilt, scale, length, _resized(value, window.size))
             value = block.after_one_choice()
             # two means by each pair
             for_each += 2 * orders * window.mean_work
@@ -107,36 +140,59 @@ class BlockedGame:
             # as many in a root of what has been played
             if math.sqrt(done / self.steps) * count >= len(kept) + 1:
                 best = block.after_one().value
-                start = block.done
+                start = done - length
                 kept.append(Snapshot(start, done - after, window.below, block.padded, best))
                 after = done
         kept.append(Snapshot(done, 0, 0, value, value))
-        return Rough(self._value(value), kept, for_each)
+        return Rough(self._value(value), kept, for_each, blocks)
 
-    def _followed(self) -> np.ndarray:
-        """A after all steps."""
-        kernels, orders = self.kernels, 2 if self.swapped else 1
-        value = np.zeros((orders, 1))
+    def _followed(self) -> _Played:
+        """A after all steps, or as many as the budget suffices for, if the widest law may stand for
+        the others in the rest."""
+        orders = 2 if self.swapped else 1
+        reached = _Played(np.zeros((orders, 1)), 0, 0.0)
+        kept = self._ending_work if self.widest else 0.0
+        try:
+            with work.limited((work.left() - kept) / work.UNITS):
+                for after in self._after_each_block(reached):
+                    reached = after
+        except OutOfWorkError:
+            if not self.widest or not reached.done:
+                raise
+        return reached
+
+    def _after_each_block(self, start: _Played) -> Iterator[_Played]:
+        """Yield A after each block, from a start without steps on."""
+        kernels, orders = self.kernels, start.value.shape[0]
+        value, done, added = start
         window = _Window.of(kernels, orders, self._size(1), 1)
         expected: _Expected | None = None
-        done, longest, waits = 0, self.steps, 0
+        longest, waits = self.steps, 0
         while done < self.steps:
             length = self._length(done, longest)
             size = self._size(done + length)
             if not window.holds(size, length):
                 window = _Window.of(kernels, orders, math.ceil(_ROOM * size), length)
-            block = _Block(window, self.tilt, done, length, _resized(value, window.size))
+            scale = done * kernels.kappa
+            block = _Block(window, self.tilt, scale, length, _resized(value, window.size))
             after = block.after_all(expected) if length > 1 else block.after_one()
             if after.lost > _MOST_LOST and length > 1:
                 # shorter blocks lose less, and so do later ones
-                longest, expected, waits = length // 2, None, done + done // 2
+                longest, expected, waits = length // 2, None, done + 4 * length
                 continue
             value, expected = after.value, after.expected or expected
+            added += after.lost
             if done >= waits or after.lost < _NEXT_TO_NOTHING:
                 longest = 2 * length if after.lost < _LITTLE_LOST else length
             done += length
             np.minimum(value, self._at_most(done, window.size), out=value)
-        return value
+            yield _Played(value, done, added)
+
+    @property
+    def _ending_work(self) -> float:
+        """Estimate the work of the last steps with the widest law."""
+        points = _ENDING_POINTS * self._size(self.steps)
+        return _ENDING_LEAST + _ENDING * (work.transform(points) + points)
 
     @cached_property
     def kernels(self) -> Kernels:
@@ -167,10 +223,12 @@ class BlockedGame:
     def _floor(self) -> float:
         return _FLOOR * largest_of_tilted(self.tilt)
 
-    def _size(self, steps: int) -> int:
-        """Points of the grid up to where A is below the floor after so many steps or fewer."""
+    def _size(self, steps: int, log_more: float = 0.0) -> int:
+        """Points of the grid up to where A, times this, is below the floor after so many steps or
+        fewer."""
         theta, growth, log_w = self._slopes
-        reached = (np.maximum(steps * growth, 0.0) + log_w - math.log(self._floor)) / theta
+        log_bound = np.maximum(steps * growth, 0.0) + log_w + max(log_more, 0.0)
+        reached = (log_bound - math.log(self._floor)) / theta
         if not reached.size:
             raise NumericalError("the game's losses are too large for its grid")
         return max(2, math.ceil(max(0.0, float(reached.min())) / self.kernels.step) + 2)
@@ -192,12 +250,22 @@ class BlockedGame:
         return np.asarray(np.minimum(bound, largest_of_tilted(self.tilt)))
 
 
+class _Played(NamedTuple):
+    """A after so many steps, and what blocks added to it, as a share, at most."""
+
+    value: np.ndarray
+    done: int
+    added: float
+
+
 class Rough(NamedTuple):
-    """Estimate of the value of a game, A at some moments, and the work of a play for each pair."""
+    """Estimate of the value of a game, A at some moments, the work of a play for each pair, and its
+    number of blocks."""
 
     value: GameValue
     snapshots: list[Snapshot]
     work: float
+    blocks: int
 
 
 class Snapshot(NamedTuple):
@@ -322,16 +390,16 @@ class _Expected:
 
 
 class _Block:
-    """`length` steps after the first `done` ones, from A of these on."""
+    """`length` steps, from A of those before on, which is V times e^(tilt x - log_scale)."""
 
     def __init__(
-        self, window: _Window, tilt: float, done: int, length: int, value: np.ndarray
+        self, window: _Window, tilt: float, log_scale: float, length: int, value: np.ndarray
     ) -> None:
-        self.window, self.done, self.length = window, done, length
+        self.window, self.length = window, length
         kernels = window.kernels
         near = np.arange(window.below, 0, -1) * kernels.step
         # V(1/a) = 1 - 1/a + V(a)/a, the data sets in the other order ("Orders below 1")
-        unit = math.exp(-done * kernels.kappa)
+        unit = math.exp(-log_scale)
         work.spend(work.TERM * 3 * near.size)
         self.padded = np.zeros((value.shape[0], window.n))
         self.padded[:, window.inside] = value
@@ -341,7 +409,7 @@ class _Block:
         self.largest = max(unit, float(self.padded.max()))
         # what forming these rounds, relative to themselves
         farthest = window.size * kernels.step
-        self.grown = 1 + 4 * _EPS * (8 + (2 + 2 * tilt) * farthest + abs(done * kernels.kappa))
+        self.grown = 1 + 4 * _EPS * (8 + (2 + 2 * tilt) * farthest + abs(log_scale))
         # a share of the norm of what is transformed ("Round-off")
         self.round_off = 16 * _EPS * math.log2(window.n)
         self.best = value

@@ -35,6 +35,8 @@ from dpsub.errors import NumericalError
 _COVERING, _FINEST = 1 / 2, 1 / 64
 # upper bounds that are so many times as large as lower ones tell next to nothing
 _FAR_APART = 2
+# work of the laws of a cell over that of an extreme choice, until some are known
+_CELL_WORK = 2
 # work of a law, besides the bounds at its orders
 _LAW = 1e5
 # blocks of steps that are followed together; work of the longest play of single steps that follows
@@ -43,17 +45,23 @@ _BLOCKS, _LONGEST = 30, 2e10
 # of the width: what the grid may take of it, what the cover may of the rest, and what is too little
 # for a finer grid
 _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
-# work of a play, in which blocks are shorter than in a rough one, over what that takes for a pair
-_PLAYS = 2.2
+# work of a play of blocks, over what a rough one takes for a pair: for each law, and besides; work
+# of each block of the rough one, however small; single steps that take less than so many times what
+# a rough play takes for a pair are played first with few cells
+_FOR_EACH, _BESIDES, _BLOCK, _SHORT = 1.6, 14, 1.8e5, 2.2
 # what is left after a play of one cell, over what it took, for one on the next grid
 _WHOLE_AGAIN = 4
-# what a first play may take over what is expected: blocks that lose much are played again, in
-# halves; and a later one, over what the one before took, to its end or not
-_FIRST_PACE, _PACE, _UNFINISHED = 1.7, 1.2, 2.0
+# what a first play of blocks may take over what is expected: those that lose much are played again,
+# in halves; and a later one, over what the one before took
+_FIRST_PACE, _PACE = 1.25, 1.1
+# share of the width that blocks may have added, for a play of single steps
+_WORTH = 0.1
 # points of a window over those of A, at most
 _WINDOW = 3
 # plays on one grid at most, with ever more cells
 _PLAYS_ON_A_GRID = 7
+# cost of cells on a fine grid over that on a coarse one, roughly
+_SHOWN = 4
 # cells of a cover that is worth a play
 _FEW_CELLS = 60
 # cells share a law while that adds no more than this, of what the cover may cost, and no more than
@@ -61,7 +69,7 @@ _FEW_CELLS = 60
 _BY_SHARING, _RISE = 0.1, 5e-4
 # of so many laws, those that are most like a cell's own are tried; cells of a cover that share one,
 # roughly
-_LIKE, _SHARING = 3, 2
+_LIKE, _SHARING = 3, 1.4
 # cells with this share of what a cover costs are cut
 _CUT, _CUT_TWICE, _MOST_ROUNDS, _MOST_CELLS = 0.02, 0.1, 60, 400
 # so many rounds that leave nearly all of what the cover costs end the search
@@ -187,6 +195,8 @@ class _CoverSearch:
         self.closest = math.inf
         """The answer of the best play."""
         self._pace = _FIRST_PACE
+        self._cells_seen, self._cells_work = 0, 0.0
+        """Cells whose laws are known, and their work, times the steps of their grids."""
         self.wholes: dict[float, float] = {}
         """The answer with one cell for all choices, on grids of these steps."""
         self._whole_work = 0.0
@@ -203,12 +213,11 @@ class _CoverSearch:
         self._covers: list[tuple[list[Any], float]] = []
         """Covers, with the costs of their cells over the extreme choices, as a share of A."""
         # the tilt of the saddle point where one pair dominates all choices
-        before = work.spent()
         coarse = _COVERING if upper > _FAR_APART * lower else _COVERING / 2
         self.first_step = game.spread * coarse
-        whole = self._pld((game.cells.whole,), self.first_step)
-        self._law_work = (work.spent() - before) * coarse
-        """The work of a law on a grid of one step in a standard deviation."""
+        (whole,) = self.plds(self._whole, self.first_step)
+        self._law_work = 0.0
+        """The work of the laws of an extreme choice, times the step of their grid, at most."""
         cumulants = ComposedLoss([whole], [game.steps]).cumulants
         if target.delta is not None:
             self.tilt = cumulants.tilt_at_delta(math.log(target.delta))
@@ -245,7 +254,10 @@ class _CoverSearch:
 
     def _affords_half(self, step: float, cells: int) -> bool:
         """Whether a cover of so many cells may be played on the grid of half this step."""
-        return work.affords(2 * cells * self._work([self.of.cells.whole], step))
+        finer = step / 2
+        self._aim(finer)
+        play = self._play_work(math.ceil(cells / _SHARING), finer)
+        return work.affords(play + cells * self._cell_work(finer))
 
     def _gains_by(self, step: float, size: float = 0.0) -> bool:
         """Whether half of this step would gain enough for a play of its own, of the width and of
@@ -309,39 +321,58 @@ class _CoverSearch:
         """Whether a play on this grid is likely to come to its end."""
         self._aim(step)
         points = len(cover) * _WINDOW * self._aims[step].value.x.size
-        return points <= MOST_POINTS and work.affords(self._pace * self._work(cover, step))
+        return points <= MOST_POINTS and work.affords(self._work(cover, step))
 
     def _work(self, cover: Sequence[Any], step: float) -> float:
         """Estimate the work of a play with these cells."""
-        by_play = self._play_work(cover, step)
+        self._aim(step)
         new = sum(((cell,), step) not in self._gains for cell in cover)
-        return by_play + new * 2 * self._law_work * self.of.spread / step
+        play = self._pace * self._play_work(self._laws(cover, step), step)
+        grouping = 0.0
+        if (tuple(cover), step) not in self._groups:
+            coarse = self.of.spread * _COVERING
+            grouping = len(cover) * (_LIKE * self._merge_work(coarse) + self._merge_work(step))
+        return play + grouping + new * self._cell_work(step)
+
+    def _cell_work(self, step: float) -> float:
+        """Estimate the work of the laws of a cell on this grid."""
+        if not self._cells_seen:
+            return _CELL_WORK * self._law_work / step
+        return self._cells_work / self._cells_seen / step
+
+    def _merge_work(self, step: float) -> float:
+        """The work of a law of several cells and of its gain, where bounds of each are known."""
+        looks, orders = self._looked.get(step), self._orders.get(step)
+        work_of_looks = 0.0 if looks is None else work.NUMBER / 2 * looks.rows.size
+        return _LAW + work_of_looks + (0.0 if orders is None else work.NUMBER * 20 * orders.size)
 
     def value(self, cover: Sequence[Any], step: float, *, single: bool = False) -> GameValue:
         """Return the value of the game with these cells. It is played step by step where that takes
         no more work than blocks of steps do, or if `single`."""
         key = step, tuple(cover), single
-        if key not in self._values:
-            expected, before = self._work(cover, step), work.spent()
-            pace = _UNFINISHED
-            try:
-                self._values[key] = self._played(cover, step, single=single)
-                pace = _PACE
-            finally:
-                if not single and self._laws(cover, step) > 1:
-                    self._pace = pace * (work.spent() - before) / expected
-        return self._values[key]
+        if key in self._values:
+            return self._values[key]
+        value = self._played(cover, step, single=single)
+        if not value.by_widest:
+            self._values[key] = value
+        return value
 
     def _played(self, cover: Sequence[Any], step: float, *, single: bool) -> GameValue:
         groups = self.groups(cover, step)
-        if single or self._single(groups, step).work <= self._blocks_work(cover, step):
+        by_blocks = self._blocks_work(len(groups), step)
+        if single or self._single(groups, step).work <= by_blocks:
             return self._single(groups, step).played()
-        return self.game(groups, step).played()
+        game, before = self.game(groups, step), work.spent()
+        value = game.played()
+        if len(groups) > 1:
+            share = 1 - value.by_widest / self.of.steps
+            self._pace = _PACE * (work.spent() - before) / (share * by_blocks)
+        return value
 
     def whole(self, step: float) -> GameValue:
         """Return the value of the game with one cell for all choices."""
         before = work.spent()
-        value = self.game([(self.of.cells.whole,)], step).played()
+        value = self.game(self._whole, step).played()
         self.wholes[step] = value.answer(self.target)
         self._whole_work = work.spent() - before
         return value
@@ -350,21 +381,23 @@ class _CoverSearch:
         """Whether it was not yet played on this grid, and what is left suffices for more."""
         return step not in self.wholes and _WHOLE_AGAIN * self._whole_work <= work.left()
 
-    def _blocks_work(self, cover: Sequence[Any], step: float) -> float:
+    def _blocks_work(self, laws: int, step: float) -> float:
         """Estimate the work of a play of blocks."""
-        self._aim(step)
-        return self._laws(cover, step) * _PLAYS * self._aims[step].work
+        rough = self._aims[step]
+        return (_FOR_EACH * laws + _BESIDES) * rough.work + _BLOCK * rough.blocks
 
-    def _play_work(self, cover: Sequence[Any], step: float) -> float:
+    def _play_work(self, laws: int, step: float) -> float:
         """Estimate the work of a play: of blocks, or step by step as for the extreme choices."""
-        self._aim(step)
-        laws = self._laws(cover, step)
-        return min(self._blocks_work(cover, step), laws * self._single_work[step])
+        return min(self._blocks_work(laws, step), laws * self._single_work[step])
 
     def has_single_steps(self, cover: Sequence[Any], step: float) -> bool:
-        """Whether a play of blocks may be followed by one of single steps."""
+        """Whether a play of blocks may be followed by one of single steps, as blocks added much."""
+        played = self._values.get((step, tuple(cover), False))
+        if played is None or played.added * self._per_share < _WORTH * (self.closest - self.lower):
+            return False
         takes = self._single(self.groups(cover, step), step).work
-        return self._blocks_work(cover, step) < takes <= _LONGEST and work.affords(takes)
+        by_blocks = self._blocks_work(self._laws(cover, step), step)
+        return by_blocks < takes <= _LONGEST and work.affords(takes)
 
     def _single(self, groups: Sequence[Group], step: float) -> Game:
         laws, swapped = self.plds(groups, step), self.swapped(groups, step)
@@ -379,7 +412,12 @@ class _CoverSearch:
     def _aim(self, step: float) -> float:
         """Return the answer for the extreme choices alone, on the grid of this step."""
         if step not in self._aims:
-            rough = self.game(self._extremes, step).roughly(0)
+            self.plds(self._whole, step)
+            before = work.spent()
+            game = self.game(self._extremes, step)
+            by_law = (work.spent() - before) * step / len(self._extremes)
+            self._law_work = max(self._law_work, by_law)
+            rough = game.roughly(0)
             single = self._single(self._extremes, step).work
             self._aims[step], self._single_work[step] = rough, single / len(self._extremes)
         return self._aims[step].value.answer(self.target)
@@ -391,7 +429,7 @@ class _CoverSearch:
         self._aim(step)
         # where a play takes less work than the laws of its cells, first with few of them; a budget
         # is better spent on the cells that the looks ask for
-        is_short = self._single_work[step] < _PLAYS * self._aims[step].work
+        is_short = self._single_work[step] < _SHORT * self._aims[step].work
         if is_short and work.left() == math.inf:
             share *= 4
         for halved in range(_PLAYS_ON_A_GRID):
@@ -408,8 +446,11 @@ class _CoverSearch:
         """Cells that cost, over the extreme choices, at most this share of what the grid leaves of
         the width; or as many as a play on this grid can afford. They are sought on a
         coarse grid first, where laws take less work."""
-        for grid in dict.fromkeys((self.of.spread * _COVERING, step)):
-            self._refine(grid, step, share)
+        coarse = self.of.spread * _COVERING
+        if step < coarse:
+            # finer grids show more of what cells cost
+            self._refine(coarse, step, share / _SHOWN)
+        self._refine(step, step, share)
         return list(self._cover)
 
     def _room(self, step: float) -> float:
@@ -421,7 +462,7 @@ class _CoverSearch:
         no more than a share of what is left."""
         looks = self._looks(grid)
         costs: list[float] = []
-        if not work.affords(self._work(self._cover, step)):
+        if not self.fits(self._cover, step):
             return
         for _ in range(_MOST_ROUNDS):
             gains = np.stack([self._gain((cell,), grid) for cell in self._cover])
@@ -438,7 +479,7 @@ class _CoverSearch:
             ):
                 break
             cover = self._cut(shares)
-            if not work.affords(self._work(cover, step)):
+            if not self.fits(cover, step):
                 break
             self._covers.append((self._cover, costs[-1]))
             self._cover = cover
@@ -481,6 +522,10 @@ class _CoverSearch:
     @property
     def _extremes(self) -> list[Group]:
         return [(cell,) for cell in self.of.cells.extremes]
+
+    @property
+    def _whole(self) -> list[Group]:
+        return [(self.of.cells.whole,)]
 
     def _laws(self, cover: Sequence[Any], step: float) -> int:
         """Number of laws that a play with this cover has, or will have."""
@@ -548,16 +593,21 @@ class _CoverSearch:
     def _gain(self, group: Group, grid: float) -> np.ndarray:
         """Return the gain of these cells over the extreme choices, in each look."""
         if (group, grid) not in self._gains:
+            before = work.spent()
             pld = self._pld(group, grid)
             swapped = None if self.of.cells.mirrored else self._pld(group, grid, swapped=True)
             self._gains[group, grid] = self._looks(grid).gain(pld, swapped)
+            if len(group) == 1:
+                self._cells_seen += 1
+                self._cells_work += (work.spent() - before) * grid
         return self._gains[group, grid]
 
     def game(self, groups: Sequence[Group], step: float) -> BlockedGame:
         """Return a game with these cells."""
         plds, swapped = self.plds(groups, step), self.swapped(groups, step)
         steps = self.of.steps
-        return BlockedGame(plds, steps, self.tilt, _BLOCKS, self.lost, swapped, self.end)
+        widest = self.plds(self._whole, step) + self.swapped(self._whole, step)
+        return BlockedGame(plds, steps, self.tilt, _BLOCKS, self.lost, swapped, self.end, widest)
 
     def plds(self, groups: Sequence[Group], step: float) -> list[PrivacyLossDistribution]:
         """Return a law for each group that dominates all of its cells."""

@@ -43,7 +43,9 @@ STEEPEST = 8.0
 MOST_CHARGED = 690.0
 
 
-def best_half_line(*points: tuple[np.ndarray, float | np.ndarray]) -> np.ndarray:
+def best_half_line(
+    *points: tuple[np.ndarray, float | np.ndarray], added: float = TERM_ERROR / 8
+) -> np.ndarray:
     """Upper bounds of S = sup over t of Phi(t) - sum over points (ln w, d) of w Phi(t - d), with
     broadcasting; distances d >= 0 in units of the noise.
 
@@ -76,7 +78,7 @@ def best_half_line(*points: tuple[np.ndarray, float | np.ndarray]) -> np.ndarray
         away = hidden / nearest
         # the share of Phi that may lie between t and the best one
         between = np.minimum(away * (1 + np.abs(t) + away), 1.0)
-        if np.all((hidden * between <= TERM_ERROR / 8) | (by_curvature <= rounding)):
+        if np.all((hidden * between <= added) | (by_curvature <= rounding)):
             break
     work.spend(work.TERM * 6 * np.size(t))
     gain = ndtr(t)
@@ -366,7 +368,7 @@ class CellProfile:
             apart = np.array(likely[some])[:, None, None] * self.apart / self.noise_multiplier
             charge = np.stack(charges[some])[:, :, None] + log_base
             reach = np.array(radii[some])[:, None, None]
-            by_weight = best_half_line((log_order[:, None], apart), (charge, reach))
+            by_weight = best_half_line((log_order[:, None], apart), (charge, reach), added=_ADDED)
             weights = np.stack([self.copies.weights_of(count) for count in likely[some]])
             # neither this nor the sums below wait for threads, as a dot product would
             bounds = np.einsum("lij,lj->li", by_weight, weights)
@@ -391,6 +393,7 @@ class CellProfile:
         values = best_half_line(
             (log_order[:, None], self.apart / self.noise_multiplier),
             (charges, self.foot / self.noise_multiplier),
+            added=_ADDED,
         )
         # mass left of the first point is charged as 1 (docs/proofs/numerics.md, "W")
         return np.asarray(np.einsum("ij,j->i", values, weights) + float(ndtr(-reach)))
@@ -440,6 +443,8 @@ class CellProfile:
             return list(np.log(shares / chances) - log_total + budget)
 
 
+# share of a normal tail that stands for Newton steps that are not made: far below what cells add
+_ADDED = 1e-9
 _THRESHOLDS, _TABLES, _PLACES = 50, 4, 12
 _TOGETHER = 2**14  # numbers that are worked on together, one for each count, order and base
 
@@ -758,6 +763,10 @@ class GameValue:
     tilt: float
     log_scale: float
     infinity: float
+    added: float = 0.0
+    """What blocks of steps added to the value, as a share, at most."""
+    by_widest: int = 0
+    """How many steps were played with one law for all choices, as the budget ended."""
 
     @cached_property
     def bounds(self) -> np.ndarray:
