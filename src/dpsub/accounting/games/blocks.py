@@ -102,7 +102,7 @@ class BlockedGame:
         return GameValue(x, larger, self.tilt, log_scale, infinity, added, by_widest)
 
     def _ended(self, played: _Played) -> GameValue:
-        """The value of all steps, of which the last ones are played with the widest law."""
+        """The value of all steps, the last ones played with the widest law."""
         kernels, orders = self.kernels, played.value.shape[0]
         left = self.steps - played.done
         law, swapped = self.widest[:1], self.widest[1:]
