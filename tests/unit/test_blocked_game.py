@@ -158,8 +158,7 @@ def test_one_law_in_the_last_steps_is_the_game_with_it_alone(cuts: int) -> None:
     whole, _ = laws(WOR, 0, 0.01, 8.0)
     plds, _ = laws(WOR, cuts, 0.01, 8.0)
     game = BlockedGame(2 * plds, 300, 3.0, 20, 1e-13, widest=whole)
-    start = blocks._Played(np.zeros((1, 1)), 0, 0.0)
-    played = next(after for after in game._after_each_block(start) if after.done >= 100)
+    played = next(after for after in game._after_each_block() if after.done >= 100)
     ended = game._ended(played)
     assert ended.by_widest == 300 - played.done
     found, target = ended.answer(Target(delta=1e-4)), Target(delta=1e-4)

@@ -149,25 +149,25 @@ class BlockedGame:
     def _followed(self) -> _Played:
         """A after all steps, or as many as the budget suffices for, if the widest law may stand for
         the others in the rest."""
-        orders = 2 if self.swapped else 1
-        reached = _Played(np.zeros((orders, 1)), 0, 0.0)
+        reached: _Played | None = None
         kept = self._ending_work if self.widest else 0.0
         try:
             with work.limited((work.left() - kept) / work.UNITS):
-                for after in self._after_each_block(reached):
+                for after in self._after_each_block():
                     reached = after
         except OutOfWorkError:
-            if not self.widest or not reached.done:
+            if not self.widest or reached is None:
                 raise
+        assert reached is not None
         return reached
 
-    def _after_each_block(self, start: _Played) -> Iterator[_Played]:
-        """Yield A after each block, from a start without steps on."""
-        kernels, orders = self.kernels, start.value.shape[0]
-        value, done, added = start
+    def _after_each_block(self) -> Iterator[_Played]:
+        """Yield A after each block."""
+        kernels, orders = self.kernels, 2 if self.swapped else 1
+        value = np.zeros((orders, 1))
         window = _Window.of(kernels, orders, self._size(1), 1)
         expected: _Expected | None = None
-        longest, waits = self.steps, 0
+        done, longest, waits, added = 0, self.steps, 0, 0.0
         while done < self.steps:
             length = self._length(done, longest)
             size = self._size(done + length)
