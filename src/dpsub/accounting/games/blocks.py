@@ -87,19 +87,19 @@ class BlockedGame:
         played = self._followed()
         if played.done < self.steps:
             return self._ended(played)
-        return self._value(played.value, played.added)
+        return self._value(played.value)
 
-    def _value(self, value: np.ndarray, added: float = 0.0) -> GameValue:
+    def _value(self, value: np.ndarray) -> GameValue:
         log_scale = self.steps * self.kernels.kappa
-        return self._unscaled(value, log_scale, self.steps * self.kernels.infinity, added)
+        return self._unscaled(value, log_scale, self.steps * self.kernels.infinity)
 
     def _unscaled(
-        self, value: np.ndarray, log_scale: float, infinity: float, added: float, by_widest: int = 0
+        self, value: np.ndarray, log_scale: float, infinity: float, by_widest: int = 0
     ) -> GameValue:
         x = np.arange(value.shape[1]) * self.kernels.step
         # what A may be beyond the windows passes on undiminished ("Floor")
         larger = value.max(axis=0) + self._floor
-        return GameValue(x, larger, self.tilt, log_scale, infinity, added, by_widest)
+        return GameValue(x, larger, self.tilt, log_scale, infinity, by_widest)
 
     def _ended(self, played: _Played) -> GameValue:
         """The value of all steps, the last ones played with the widest law."""
@@ -116,7 +116,7 @@ class BlockedGame:
         after = block.after_all(None) if left > 1 else block.after_one()
         scale += left * last.kernels.kappa
         infinity = played.done * kernels.infinity + left * last.kernels.infinity
-        return self._unscaled(after.value, scale, infinity, played.added + after.lost, left)
+        return self._unscaled(after.value, scale, infinity, left)
 
     def roughly(self, count: int) -> Rough:
         """Estimate the value of all steps, and A at about so many moments: no bound, as a choice is
@@ -167,7 +167,7 @@ class BlockedGame:
         value = np.zeros((orders, 1))
         window = _Window.of(kernels, orders, self._size(1), 1)
         expected: _Expected | None = None
-        done, longest, waits, added = 0, self.steps, 0, 0.0
+        done, longest, waits = 0, self.steps, 0
         while done < self.steps:
             length = self._length(done, longest)
             size = self._size(done + length)
@@ -181,12 +181,11 @@ class BlockedGame:
                 longest, expected, waits = length // 2, None, done + 4 * length
                 continue
             value, expected = after.value, after.expected or expected
-            added += after.lost
             if done >= waits or after.lost < _NEXT_TO_NOTHING:
                 longest = 2 * length if after.lost < _LITTLE_LOST else length
             done += length
             np.minimum(value, self._at_most(done, window.size), out=value)
-            yield _Played(value, done, added)
+            yield _Played(value, done)
 
     @property
     def _ending_work(self) -> float:
@@ -251,11 +250,10 @@ class BlockedGame:
 
 
 class _Played(NamedTuple):
-    """A after so many steps, and what blocks added to it, as a share, at most."""
+    """A after so many steps."""
 
     value: np.ndarray
     done: int
-    added: float
 
 
 class Rough(NamedTuple):

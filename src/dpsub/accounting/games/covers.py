@@ -54,7 +54,7 @@ _WHOLE_AGAIN = 4
 # what a first play of blocks may take over what is expected: those that lose much are played again,
 # in halves; and a later one, over what the one before took
 _FIRST_PACE, _PACE = 1.25, 1.1
-# share of the width that blocks may have added, for a play of single steps
+# share of the width that blocks have added, roughly, where a play of single steps is worth its work
 _WORTH = 0.1
 # points of a window over those of A, at most
 _WINDOW = 3
@@ -210,7 +210,7 @@ class _CoverSearch:
         self._looked: dict[float, _Looks] = {}
         self._values: dict[tuple[float, tuple[Any, ...], bool], GameValue] = {}
         self._cover: list[Any] = [game.cells.whole]
-        self._covers: list[tuple[list[Any], float]] = []
+        self._covers: dict[tuple[Any, ...], float] = {}
         """Covers, with the costs of their cells over the extreme choices, as a share of A."""
         # the tilt of the saddle point where one pair dominates all choices
         coarse = _COVERING if upper > _FAR_APART * lower else _COVERING / 2
@@ -308,7 +308,7 @@ class _CoverSearch:
             pairs = [
                 (self._aim(grid) + cost * self._per_share, cover, grid)
                 for grid in grids
-                for cover, cost in self._covers
+                for cover, cost in self._covers.items()
                 if self.fits(cover, grid)
             ]
             expected, cover, grid = min(pairs, key=lambda pair: pair[0], default=(math.inf, [], 0))
@@ -331,6 +331,7 @@ class _CoverSearch:
         grouping = 0.0
         if (tuple(cover), step) not in self._groups:
             coarse = self.of.spread * _COVERING
+            self._aim(coarse)
             grouping = len(cover) * (_LIKE * self._merge_work(coarse) + self._merge_work(step))
         return play + grouping + new * self._cell_work(step)
 
@@ -342,9 +343,12 @@ class _CoverSearch:
 
     def _merge_work(self, step: float) -> float:
         """The work of a law of several cells and of its gain, where bounds of each are known."""
-        looks, orders = self._looked.get(step), self._orders.get(step)
-        work_of_looks = 0.0 if looks is None else work.NUMBER / 2 * looks.rows.size
-        return _LAW + work_of_looks + (0.0 if orders is None else work.NUMBER * 20 * orders.size)
+        looks = self._looked.get(step)
+        return self._hull_work(step) + (0.0 if looks is None else looks.work)
+
+    def _hull_work(self, step: float) -> float:
+        """The work of a law whose bounds at all orders are known."""
+        return _LAW + work.NUMBER * 20 * self._orders[step].size
 
     def value(self, cover: Sequence[Any], step: float, *, single: bool = False) -> GameValue:
         """Return the value of the game with these cells. It is played step by step where that takes
@@ -391,13 +395,19 @@ class _CoverSearch:
         return min(self._blocks_work(laws, step), laws * self._single_work[step])
 
     def has_single_steps(self, cover: Sequence[Any], step: float) -> bool:
-        """Whether a play of blocks may be followed by one of single steps, as blocks added much."""
+        """Whether a play of blocks may be followed by one of single steps: where it came to much
+        more than the extreme choices and the costs of the cells say."""
         played = self._values.get((step, tuple(cover), False))
-        if played is None or played.added * self._per_share < _WORTH * (self.closest - self.lower):
+        cost = self._covers.get(tuple(cover))
+        if played is None or cost is None:
+            return False
+        expected = self._aim(step) + cost * self._per_share
+        by_blocks = played.answer(self.target) - expected
+        if by_blocks < _WORTH * (self.closest - self.lower):
             return False
         takes = self._single(self.groups(cover, step), step).work
-        by_blocks = self._blocks_work(self._laws(cover, step), step)
-        return by_blocks < takes <= _LONGEST and work.affords(takes)
+        shorter = self._blocks_work(self._laws(cover, step), step)
+        return shorter < takes <= _LONGEST and work.affords(takes)
 
     def _single(self, groups: Sequence[Group], step: float) -> Game:
         laws, swapped = self.plds(groups, step), self.swapped(groups, step)
@@ -468,6 +478,7 @@ class _CoverSearch:
             gains = np.stack([self._gain((cell,), grid) for cell in self._cover])
             shares = looks.shares(gains)
             costs.append(float(shares.sum()))
+            self._covers[tuple(self._cover)] = costs[-1]
             if (
                 costs[-1] <= share * self._room(step) / self._per_share
                 or len(self._cover) > _MOST_CELLS
@@ -481,7 +492,6 @@ class _CoverSearch:
             cover = self._cut(shares)
             if not self.fits(cover, step):
                 break
-            self._covers.append((self._cover, costs[-1]))
             self._cover = cover
 
     def _cut(self, shares: np.ndarray) -> list[Any]:
@@ -628,7 +638,7 @@ class _CoverSearch:
         first, second = zip(*(self._profiles(cell) for cell in group), strict=True)
         if swapped:
             first, second = second, first
-        work.spend(_LAW + work.NUMBER * 20 * self._orders[step].size)
+        work.spend(self._hull_work(step))
         return two_sided_pld(_largest(first), _largest(second), step, self._orders[step])
 
     def _profiles(self, cell: Any) -> tuple[Profile, Profile]:
@@ -700,8 +710,13 @@ class _Looks:
         places = np.clip(law.indices, -kernels.right, kernels.left)
         tilted = law.masses * np.exp(self.game.tilt * kernels.step * places - kernels.kappa)
         masses = np.bincount(places + kernels.right, tilted, kernels.left + kernels.right + 1)
-        work.spend(work.NUMBER / 2 * self.rows.size)
+        work.spend(self.work)
         return np.asarray(np.einsum("ij,j->i", self.rows, masses) - self.best)
+
+    @property
+    def work(self) -> float:
+        """The work of a gain."""
+        return work.NUMBER / 2 * self.rows.size
 
     def shares(self, gains: np.ndarray) -> np.ndarray:
         """Return the cost of each cell of a cover, as a share of A, from the gains of all."""

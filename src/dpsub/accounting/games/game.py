@@ -51,7 +51,8 @@ def best_half_line(
 
     The best t is where the sum of w exp(t d - d^2 / 2) is 1. Its logarithm is a convex, increasing
     function of t, so Newton steps from the right stay there; the remainder after the last step
-    is bounded by its curvature and charged (docs/proofs/numerics.md, "S and Psi").
+    is bounded by its curvature and charged (docs/proofs/numerics.md, "S and Psi"). Steps end where
+    the charge is at most the share `added` of Phi.
     """
     farthest = np.maximum.reduce(np.broadcast_arrays(*(distance for _, distance in points)))
     terms = [
@@ -763,8 +764,6 @@ class GameValue:
     tilt: float
     log_scale: float
     infinity: float
-    added: float = 0.0
-    """What blocks of steps added to the value, as a share, at most."""
     by_widest: int = 0
     """How many steps were played with one law for all choices, as the budget ended."""
 
