@@ -319,19 +319,32 @@ class Draws:
                 masses[float(w.mid())] = smaller(least, w), added
         return binned([masses[place] for place in sorted(masses)], negligible)
 
-    def paid(self, u: arb, charges: list[tuple[int, arb]]) -> list[arb]:
-        """Charges (hits, tau), lowered until the branches can pay them, u = a - 1."""
-        taus = [tau for _, tau in charges]
+    def paid(self, u: arb, charges: list[tuple[int, arb]]) -> list[list[arb]]:
+        """Charges (hits, tau), lowered until the branches can pay them, u = a - 1, in one or two
+        ways: all alike; and such that the first one is no lower than 1, if it was not, where the
+        others may pay. What is owed is convex in these."""
+        hits, taus = [hit for hit, _ in charges], [tau for _, tau in charges]
         if not self.branches:
-            return taus
-        owed = ZERO
-        for chances, _ in self.branches:
-            asked = sum((chances[hits] * tau for hits, tau in charges if hits < len(chances)), ZERO)
-            owed += positive_part(asked - u * chances[0])
-        shared = u * (ONE - self.q) / self.q
-        if owed <= shared:
-            return taus
-        return [(tau * shared / owed).lower() for tau in taus]
+            return [taus]
+
+        def owed(taus: list[arb]) -> arb:
+            total = ZERO
+            for chances, _ in self.branches:
+                pairs = zip(hits, taus, strict=False)
+                asked = sum((chances[hit] * tau for hit, tau in pairs if hit < len(chances)), ZERO)
+                total += positive_part(asked - u * chances[0])
+            return total
+
+        shared, all_owed = u * (ONE - self.q) / self.q, owed(taus)
+        if all_owed <= shared:
+            return [taus]
+        lowered = [(tau * shared / all_owed).lower() for tau in taus]
+        first = smaller(taus[0], larger(lowered[0], ONE)).lower()
+        least, most = owed([first]), owed([first, *taus[1:]])
+        if hits[0] > 1 or not least < shared < most:
+            return [lowered]
+        rest = (shared - least) / (most - least)
+        return [lowered, [first, *((tau * rest).lower() for tau in taus[1:])]]
 
 
 class CornerBound:
@@ -362,8 +375,11 @@ class CornerBound:
     def _sought(self, order: Order, enough: arb) -> arb:
         budget = order.u * self.draws.base
         charges = self._charges(order, self.terms, budget)
-        charges = self.draws.paid(order.u, list(zip(self.hits, charges, strict=True)))
-        best = self._charged(order, charges, enough)
+        paid = self.draws.paid(order.u, list(zip(self.hits, charges, strict=True)))
+        best = self._charged(order, paid[0], enough)
+        for other in paid[1:]:
+            if not best <= enough:
+                best = smaller(best, self._charged(order, other, enough))
         hopeless = not self.draws.raised or len(self.terms) == 1 or not budget > 0 or self.failed
         if best <= enough or hopeless:
             return best

@@ -208,14 +208,37 @@ class Copies:
         with np.errstate(divide="ignore", invalid="ignore"):
             log_unit = np.log(np.expm1(log_order))
             charges = np.exp([np.where(log_order > 0, x - log_unit, 0.0) for x in log_charges])
-        owed = np.zeros(log_order.shape)
+        owed = self._owed(likely, charges)
+        with np.errstate(divide="ignore"):
+            share = np.log(np.minimum(self.odds / owed, 1.0) * (1 - 4 * _LAW_ERROR))
+        lowered = [x + share for x in log_charges]
+        if likely[0] > 1:
+            return lowered
+        # a charge of 1 for one draw makes the bound the least where that draw moves x to the base
+        with np.errstate(divide="ignore"):
+            one = np.exp(np.where(log_order > 0, -log_unit, 0.0))
+        first = np.minimum(charges[0], np.maximum(charges[0] * np.exp(share), one))
+        # then the others are lowered: what is owed is convex in their share, so below its chord
+        least, most = (
+            self._owed(likely, np.vstack([first, others])) * (1 + 4 * _LAW_ERROR)
+            for others in (np.zeros_like(charges[1:]), charges[1:])
+        )
+        enough = self.odds * (1 - 8 * _LAW_ERROR)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rest = np.log(np.minimum((enough - least) / (most - least), 1.0))
+            kept = [np.log(first) + log_unit, *(x + rest for x in log_charges[1:])]
+        keeps = (first > charges[0] * np.exp(share)) & (least < enough) & (log_order > 0)
+        return [np.where(keeps, one, other) for one, other in zip(kept, lowered, strict=True)]
+
+    def _owed(self, likely: Sequence[int], charges: np.ndarray) -> np.ndarray:
+        """What all branches together owe the base of a record that did not pass, for charges over
+        a - 1, shape (counts, n)."""
+        owed = np.zeros(charges.shape[1])
         for branch in self.branches:
             chances = np.array([branch.counts[count] for count in likely])
             asked = np.einsum("l,ln->n", chances, charges)
             owed += np.maximum(asked - branch.counts[0] * (1 - 2 * _LAW_ERROR), 0.0)
-        with np.errstate(divide="ignore"):
-            share = np.log(np.minimum(self.odds / owed, 1.0) * (1 - 4 * _LAW_ERROR))
-        return [x + share for x in log_charges]
+        return owed
 
     @classmethod
     def of_draws(
