@@ -1,5 +1,5 @@
-"""Bounds of the members of a cell for Gaussian noise: Lemmas 12, 13 and 21, Theorems 15, 22, 65 and
-70 of docs/proofs.
+"""Bounds of the members of a cell for Gaussian noise: Lemmas 12, 13, 21 and 91, Theorems 15, 22, 65
+and 70 of docs/proofs.
 
 Lengths are over the noise scale s.
 """
@@ -29,6 +29,9 @@ WEIGHTS = 24  # values of the weight of the base that are told apart
 SHARES = 24  # steps of the search for the charge of l = 1
 FAR = 60.0  # deviations beyond which nothing counts
 FLATTEST = arb(2) ** -20  # a height below which bins of Z are hardly told apart
+
+Law = tuple[list[tuple[arb, arb]], arb]
+"""Increasing values of a weight with their masses, and the mass of smaller ones."""
 
 
 @dataclass(frozen=True)
@@ -109,28 +112,26 @@ class Line:
 
 @dataclass(frozen=True)
 class Middle:
-    """The larger of the two values I(a, tau; r) of Theorem 70 at the `ends` r >= 0 of a range, d >
-    0.
+    """The value I(a, tau; r) of Theorem 70, r >= 0, d > 0.
 
     I is the supremum over events of N(0) - a N(-d) - tau N(r).
     """
 
     d: arb
-    ends: tuple[arb, arb]
+    r: arb
 
     def at(self, a: arb, log_a: float, tau: arb, start: float) -> tuple[arb, float]:
-        """Bound for both ends; `start` is the argument of other bounds, and not used."""
-        one, other = (self._interval(a, log_a, tau, r) for r in self.ends)
-        return larger(one, other), start
+        """A bound of I; `start` is the argument of other bounds, and not used."""
+        return self._interval(a, log_a, tau), start
 
-    def _interval(self, a: arb, log_a: float, tau: arb, r: arb) -> arb:
-        """Bound of I at one r. The ratio g of the negative densities and the first one is convex,
-        so that the best event is an interval, {g < 1}, about the place where g is least.
+    def _interval(self, a: arb, log_a: float, tau: arb) -> arb:
+        """A bound of I. The ratio g of the negative densities and the first one is convex, so that
+        the best event is an interval, {g < 1}, about the place where g is least.
         """
+        d, r = self.d, self.r
         if not r > 0:
             # Not told apart from 0: by Lemma 12 (ii), for all places that are so near.
-            return Line(positive_part(r).upper(), self.d).at(a, log_a, tau, 0.0)[0]
-        d = self.d
+            return Line(positive_part(r).upper(), d).at(a, log_a, tau, 0.0)[0]
 
         def ratio(t: arb) -> arb:
             return a * (-d * t - d * d * HALF).exp() + tau * (r * t - r * r * HALF).exp()
@@ -140,7 +141,7 @@ class Middle:
         deepest = positive_part(ONE - ratio(least))
         if deepest.is_zero():
             return ZERO
-        left, right = self._ends(log_a, tau, r, float(least.mid()))
+        left, right = self._ends(log_a, tau, float(least.mid()))
         at_left, at_right = ratio(left), ratio(right)
         # Left of `left`, where g falls, it is no smaller than there; so it is right of `right`. If
         # the least g lies elsewhere, that bounds it.
@@ -156,13 +157,13 @@ class Middle:
         outside = beyond * normal_tail(-left) + above * normal_tail(right)
         return positive_part(value + outside)
 
-    def _ends(self, log_a: float, tau: arb, r: arb, least: float) -> tuple[arb, arb]:
+    def _ends(self, log_a: float, tau: arb, least: float) -> tuple[arb, arb]:
         """Places where g = 1, a hair too far out, in floating point.
 
         Newton's method for ln g, which is convex, begins where one term of g alone is 1, and stays
         outside.
         """
-        d, r = float(self.d.mid()), float(r.mid())
+        d, r = float(self.d.mid()), float(self.r.mid())
         log_tau = float(tau.log().mid())
         ends = []
         for t, side in (
@@ -212,6 +213,18 @@ class Heights:
             masses[i + 1] += upper
         return Heights(values, masses, normal_tail(-edges[0]))
 
+    def times(self, law: list[tuple[arb, arb]], negligible: arb) -> "Heights":
+        """u W, with u independent of W, on as many values."""
+        masses: dict[float, tuple[arb, arb]] = {}
+        for W, chance in zip(self.values, self.masses, strict=True):
+            for u, mass in law:
+                # the smaller of two values that differ by rounding
+                least, so_far = masses.get(float((u * W).mid()), (u * W, ZERO))
+                masses[float((u * W).mid())] = smaller(least, u * W), so_far + chance * mass
+        joined = [masses[place] for place in sorted(masses)]
+        kept, light = binned(joined, negligible, len(self.values))
+        return Heights([value for value, _ in kept], [mass for _, mass in kept], self.lost + light)
+
 
 @dataclass(frozen=True)
 class Precision:
@@ -227,8 +240,9 @@ class Precision:
 
 
 class Corner:
-    """The largest lengths of a cell, and what they bound: |x| and d are those of `straight`, f and
-    d, or what takes their place in Theorem 70, of `raised`, which is at the height h."""
+    """The largest lengths and products of a cell, and what they bound: |x| and d are those of
+    `straight`, f and d, or what takes their place in Theorem 70, of `raised`, which is at the
+    height h."""
 
     def __init__(self, straight: Line, raised: Line | Middle, h: arb, precision: Precision) -> None:
         self.straight, self.raised, self.precision = straight, raised, precision
@@ -238,18 +252,19 @@ class Corner:
         self.heights: dict[int, Heights] = {}
         self.bins = BINS[0]
 
-    def supremum(self, order: Order, tau: arb, enough: arb) -> arb:
-        """min(Psi(a, tau; |x|, d), the mean of `raised` at W tau), no sharper than `enough`."""
+    def supremum(self, order: Order, tau: arb, law: Law, enough: arb) -> arb:
+        """min(E Psi(a, u tau; |x|, d), the mean of `raised` at u W tau), no sharper than `enough`,
+        for the law of u, always the same."""
         if order.u.is_zero():
             # tau = 0: the two laws alone count.
             return ONE - 2 * normal_tail(self.d * HALF)
         log_a = float(order.log.mid())
-        best, _ = self.straight.at(order.a, log_a, tau, 0.0)
+        best = mean_over(law, self.straight, order, tau)
         if best <= enough:
             return best
         previous = None
         for bins in BINS[BINS.index(self.bins) :]:
-            mean = self._mean(order.a, log_a, tau, bins)
+            mean = self._mean(order.a, log_a, tau, law, bins)
             best = smaller(best, mean)
             if best <= enough:
                 self.bins = bins
@@ -261,13 +276,16 @@ class Corner:
             previous = mean
         return best
 
-    def _mean(self, a: arb, log_a: float, tau: arb, bins: int) -> arb:
-        """E Psi(a, W tau; f, d), or E max I(a, W tau; r). Where there is little mass, the value for
+    def _mean(self, a: arb, log_a: float, tau: arb, law: Law, bins: int) -> arb:
+        """E Psi(a, u W tau; f, d), or E I(a, u W tau; r). Where there is little mass, the value for
         a smaller W stands in: both fall with tau."""
+        weights, light = law
         if bins not in self.heights:
-            self.heights[bins] = Heights.of(self.h, bins, self.precision.reach)
+            spend(bins * len(weights), "weights of a game's cells")
+            heights = Heights.of(self.h, bins, self.precision.reach)
+            self.heights[bins] = heights.times(weights, self.precision.small)
         heights = self.heights[bins]
-        total, value, place = heights.lost, ONE, 0.0
+        total, value, place = heights.lost + light, ONE, 0.0
         for W, mass in zip(heights.values, heights.masses, strict=True):
             if not mass * value <= self.precision.small:
                 value, place = self.raised.at(a, log_a, tau * W, place)
@@ -281,7 +299,6 @@ class Draws:
     stage that it passes with probability q, and the law of u of Theorem 22: values and masses, and
     the mass of smaller ones.
 
-    Lemma 13 serves the first occurrence (`raised`) for WOR, by Theorem 15, and else where q = 1.
     For Theorem 65 `branches` holds, for each number of slots that hold the record, the probability
     of it and l draws, given q, and the law of w.
     """
@@ -291,20 +308,19 @@ class Draws:
     rest: arb
     weights: list[tuple[arb, arb]]
     light: arb
-    raised: bool
     branches: tuple[tuple[list[arb], list[tuple[arb, arb]]], ...] = ()
 
     @staticmethod
     def once(q: arb) -> "Draws":
         """WOR: Theorem 15."""
-        return Draws(q, [ZERO, ONE], ZERO, [(ONE, ONE)], ZERO, raised=True)
+        return Draws(q, [ZERO, ONE], ZERO, [(ONE, ONE)], ZERO)
 
     @property
     def base(self) -> arb:
         """p_0 + e."""
         return self.p[0] + (ONE - self.q) / self.q
 
-    def law_of(self, hits: int, negligible: arb) -> tuple[list[tuple[arb, arb]], arb]:
+    def law_of(self, hits: int, negligible: arb) -> Law:
         """The law of u, or of w given that the record is drawn so often."""
         if not self.branches:
             return self.weights, self.light
@@ -374,13 +390,8 @@ class CornerBound:
 
     def _sought(self, order: Order, enough: arb) -> arb:
         budget = order.u * self.draws.base
-        charges = self._charges(order, self.terms, budget)
-        paid = self.draws.paid(order.u, list(zip(self.hits, charges, strict=True)))
-        best = self._charged(order, paid[0], enough)
-        for other in paid[1:]:
-            if not best <= enough:
-                best = smaller(best, self._charged(order, other, enough))
-        hopeless = not self.draws.raised or len(self.terms) == 1 or not budget > 0 or self.failed
+        best = self._paid(order, self._charges(order, self.terms, budget), enough)
+        hopeless = self.hits[0] > 1 or len(self.terms) == 1 or not budget > 0 or self.failed
         if best <= enough or hopeless:
             return best
         # E Psi may want another charge of l = 1; the bound is convex in it.
@@ -392,7 +403,7 @@ class CornerBound:
                 (first * budget / p).lower(),
                 *self._charges(order, later, ((1 - arb(first)) * budget).lower()),
             ]
-            value = self._charged(order, charges, enough)
+            value = self._paid(order, charges, enough)
             best = smaller(best, value)
             return value
 
@@ -416,13 +427,25 @@ class CornerBound:
         self.failed = not best <= enough
         return best
 
+    def _paid(self, order: Order, charges: list[arb], enough: arb) -> arb:
+        """Bound of Theorem 22 for these charges, or of Theorem 65 for what branches can pay of
+        them."""
+        best: arb | None = None
+        for paid in self.draws.paid(order.u, list(zip(self.hits, charges, strict=True))):
+            bound = self._charged(order, paid, enough)
+            best = bound if best is None else smaller(best, bound)
+            if best <= enough:
+                break
+        assert best is not None
+        return best
+
     def _charged(self, order: Order, charges: list[arb], enough: arb) -> arb:
         """Bound of Theorem 15 or 22 for these charges tau_l."""
         draws = self.draws
         spend(WEIGHTS * len(self.terms) + BINS[0], "charges of a game's cells")
         later = sum(
             (
-                p * self._mean(line, order, charge, law)
+                p * mean_over(law, line, order, charge)
                 for (p, line), charge, law in zip(
                     self.terms[1:], charges[1:], self.laws[1:], strict=True
                 )
@@ -430,24 +453,12 @@ class CornerBound:
             draws.rest,
         )
         p, line = self.terms[0]
-        if draws.raised:
-            first = self.corner.supremum(
-                order, charges[0], ((enough / draws.q - later) / p).lower()
-            )
+        if self.hits[0] == 1:
+            rest = ((enough / draws.q - later) / p).lower()
+            first = self.corner.supremum(order, charges[0], self.laws[0], rest)
         else:
-            first = self._mean(line, order, charges[0], self.laws[0])
+            first = mean_over(self.laws[0], line, order, charges[0])
         return draws.q * (later + p * first)
-
-    def _mean(
-        self, line: Line, order: Order, charge: arb, law: tuple[list[tuple[arb, arb]], arb]
-    ) -> arb:
-        """E S(a, u charge; ...)."""
-        weights, light = law
-        log_a, place, total = float(order.log.mid()), 0.0, light
-        for u, mass in weights:
-            value, place = line.at(order.a, log_a, u * charge, place)
-            total += mass * value
-        return total
 
     def _charges(self, order: Order, terms: list[tuple[arb, Line]], budget: arb) -> list[arb]:
         """Numbers tau_l >= 0 with a sum of p_l tau_l of at most the budget, (a - 1)(p_0 + e) for
@@ -495,9 +506,17 @@ class CornerBound:
         return low
 
 
-def base_weights(
-    b: int, m: int, q: arb, p_0: arb, negligible: arb
-) -> tuple[list[tuple[arb, arb]], arb]:
+def mean_over(law: Law, line: Line, order: Order, charge: arb) -> arb:
+    """E S(a, u charge; ...)."""
+    weights, light = law
+    log_a, place, total = float(order.log.mid()), 0.0, light
+    for u, mass in weights:
+        value, place = line.at(order.a, log_a, u * charge, place)
+        total += mass * value
+    return total
+
+
+def base_weights(b: int, m: int, q: arb, p_0: arb, negligible: arb) -> Law:
     """Law of u = (p_0 + e w)/(p_0 + e), w of Lemma 20, and the mass of smaller values."""
     e = (ONE - q) / q
     law = [((p_0 + e * w) / (p_0 + e), mass) for w, mass in base_law(b, m, 1)]
@@ -530,7 +549,7 @@ def base_law(b: int, m: int, held: int) -> list[tuple[arb, arb]]:
     ]
 
 
-def binned(law: list[tuple[arb, arb]], negligible: arb) -> tuple[list[tuple[arb, arb]], arb]:
+def binned(law: list[tuple[arb, arb]], negligible: arb, count: int = WEIGHTS) -> Law:
     """Few values of an increasing law, with their masses, and the mass of smaller ones.
 
     Neighbouring values are moved to the ends of bins with their mean kept, and to the last one from
@@ -546,7 +565,7 @@ def binned(law: list[tuple[arb, arb]], negligible: arb) -> tuple[list[tuple[arb,
         above += law[last][1]
         last -= 1
     kept = law[first : last + 1]
-    stride = -(-len(kept) // WEIGHTS)
+    stride = -(-len(kept) // count)
     edges = [*range(0, len(kept) - 1, stride), len(kept) - 1]
     masses = dict.fromkeys(edges, ZERO)
     for place, (u, mass) in enumerate(kept):

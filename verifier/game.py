@@ -72,18 +72,23 @@ class Cell:
         return Cell(self.C, (-self.psi[1], -self.psi[0]))
 
     def corner(self, s: arb, precision: Precision) -> Corner:
-        """Return the largest d, f, h and |x| of the members with |psi| <= C."""
+        """Return the largest d, |x| and product of x - y and x, d f, of members with |psi| <= C;
+        h is the height of three points that have these."""
         C_0, C_1 = angle(self.C[0]), angle(self.C[1])
         lowest = -C_1 if self.psi[0] <= -self.C[1] else angle(self.psi[0])
         flattest = angle(min(max(0.0, self.psi[0]), self.psi[1]))
         if abs(flattest) > C_0:
             C_0 = abs(flattest)
         d = 2 * C_1.sin()
-        f = positive_part(C_1.sin() - lowest.sin())
-        h = C_0.cos() + flattest.cos()
-        length = 2 * (positive_part(C_0 + lowest) / 2).cos()
-        straight, raised = Line(length.upper() / s, d / s), Line(f.upper() / s, d / s)
-        return Corner(straight, raised, h / s, precision)
+        f = positive_part(C_1.sin() - lowest.sin()).upper()
+        length = (2 * (positive_part(C_0 + lowest) / 2).cos()).upper()
+        straight, raised = Line(length / s, d / s), Line(f / s, d / s)
+        return Corner(straight, raised, height(length, f) / s, precision)
+
+
+def height(length: arb, f: arb) -> arb:
+    """The distance from the line on which x is f beyond the origin, where |x| is this length."""
+    return positive_part(length * length - f * f).upper().sqrt().upper()
 
 
 def angle(number: float) -> arb:
@@ -140,22 +145,19 @@ class Angles:
     def corners(self, s: arb, precision: Precision) -> tuple[Corner, Corner]:
         """Return the corners that bound F_c and B_c."""
         A_0, A_1, unit = angle(self.low), angle(self.high), 1 / s
-        reaches_right_angle = self.low <= QUARTER_TURN <= self.high
-        height = (ONE if reaches_right_angle else larger(A_0.sin(), A_1.sin())) / s
-        length, foot = 2 * (A_1 / 2).sin(), positive_part(ONE - A_1.cos())
-        with_record = Line(length.upper() / s, unit), Line(foot.upper() / s, unit)
+        length, f = (2 * (A_1 / 2).sin()).upper(), positive_part(ONE - A_1.cos()).upper()
+        with_record = Line(length / s, unit), Line(f / s, unit)
         return (
-            Corner(*with_record, height, precision),
-            Corner(Line(unit, unit), self._without_record(A_0, A_1, s), height, precision),
+            Corner(*with_record, height(length, f) / s, precision),
+            Corner(Line(unit, unit), self._without_record(A_0, s), A_0.sin() / s, precision),
         )
 
-    def _without_record(self, A_0: arb, A_1: arb, s: arb) -> Line | Middle:
+    def _without_record(self, A_0: arb, s: arb) -> Line | Middle:
         """Return the bound without the record: up to a right angle the origin is b = cos A before
         y, beyond it y lies between."""
         if self.low >= QUARTER_TURN:
-            return Middle(1 / s, (-A_0.cos() / s, -A_1.cos() / s))
-        foot = A_0.cos() if self.high <= QUARTER_TURN else larger(A_0.cos(), -A_1.cos())
-        return Line(foot.upper() / s, 1 / s)
+            return Middle(1 / s, -A_0.cos() / s)
+        return Line(positive_part(A_0.cos()).upper() / s, 1 / s)
 
 
 def check_angles(cells: list[Angles]) -> None:
@@ -403,7 +405,7 @@ def draws_of(case: Case) -> Draws:
     if kinds == ["with"]:
         case.need(slots >= 2 and stages[0].rate != 1, "two records")
         counts = stage_counts(stages[0], slots, 1, cut)
-        return Draws(ONE, counts.probabilities, counts.rest, [(ONE, ONE)], ZERO, raised=True)
+        return Draws(ONE, counts.probabilities, counts.rest, [(ONE, ONE)], ZERO)
     case.need(kinds == ["without", "with"], "WR, MUST.WO or MUST.OW")
     b, m = stages[0].size, stages[1].size
     case.need(
@@ -412,7 +414,7 @@ def draws_of(case: Case) -> Draws:
     q = stage_counts(stages[0], slots, 1, cut).probabilities[1]
     counts = stage_counts(stages[1], b, 1, cut)
     weights, light = base_weights(b, m, q, counts.probabilities[0], cut)
-    return Draws(q, counts.probabilities, counts.rest, weights, light, raised=False)
+    return Draws(q, counts.probabilities, counts.rest, weights, light)
 
 
 def draws_of_draws(case: Case) -> Draws:
@@ -433,7 +435,7 @@ def draws_of_draws(case: Case) -> Draws:
         sum((chances[hits] for chances, _ in branches if hits < len(chances)), ZERO)
         for hits in range(longest)
     ]
-    return Draws(q, p, rest, [], ZERO, raised=False, branches=tuple(branches))
+    return Draws(q, p, rest, [], ZERO, tuple(branches))
 
 
 def chord(left: tuple[arb, arb], right: tuple[arb, arb], loss: arb) -> arb:

@@ -57,7 +57,7 @@ def test_triples_are_below_the_bounds_of_their_cells() -> None:
         # planted fault: that the vectors span a plane is forgotten
         flat = bounds[0]
         assert isinstance(flat, CellProfile)
-        forgotten = replace(flat, height=0.0)
+        forgotten = replace(flat, radius=flat.foot)
         faults += int((truth[0] > forgotten(LOGS) + 1e-3).any())
     assert faults > 3
 

@@ -41,7 +41,7 @@ def charges_of(copies: Copies, counts: list[int], what: str) -> list[np.ndarray]
         with np.errstate(divide="ignore"):
             unit = np.log(np.expm1(LOG_ORDERS))
         return list(unit + drawn.normal(1.0, 2.0, (len(counts), LOG_ORDERS.size)))
-    profile = CellProfile(copies, 2.0, 1e-15, 2.0, 1.0, 1.0, 1.0)
+    profile = CellProfile(copies, 2.0, 1e-15, 2.0, 1.0, 1.0)
     return profile._charges(LOG_ORDERS, counts, profile._radii(counts))
 
 
@@ -68,7 +68,7 @@ def test_one_draw_is_charged_1_where_the_others_can_pay() -> None:
     copies = branching(10_000, 10_000, 200)
     counts = [c for c in range(1, len(copies.counts)) if copies.counts[c] > 1e-15]
     x = np.array([0.003, 0.01, 0.03])
-    profile = CellProfile(copies, 4.0, 1e-15, 2.0, 1.0, 1.0, 1.0)
+    profile = CellProfile(copies, 4.0, 1e-15, 2.0, 1.0, 1.0)
     asked = profile._charges(x, counts, profile._radii(counts))
     paid = copies.paid(x, counts, asked)
     assert (paid[0] >= np.minimum(asked[0], 0.0) - 1e-12).all()

@@ -177,21 +177,12 @@ class TestPlantedFaults:
         vectors[:, 2] *= 1.3
         assert uncovered(self.cells, self.cover(), vectors)
 
-    @pytest.mark.parametrize("field", ["apart", "radius", "foot", "height"])
+    @pytest.mark.parametrize("field", ["apart", "radius", "foot"])
     def test_a_length_understated(self, monkeypatch: pytest.MonkeyPatch, field: str) -> None:
-        # each profile is the smaller of two: the other one is switched off where it would hide the
-        # fault
         original = game.CellProfile.__call__
 
         def shortened(self: game.CellProfile, log_order: np.ndarray) -> np.ndarray:
-            lengths = {name: getattr(self, name) for name in ("apart", "radius", "foot", "height")}
-            lengths[field] *= 0.8
-            if field in ("foot", "height"):
-                lengths["radius"] = 4.0
-            elif field == "radius":
-                lengths["foot"] = 4.0
-            changed = game.CellProfile(self.copies, self.noise_multiplier, self.tail, **lengths)
-            return original(changed, log_order)
+            return original(replace(self, **{field: 0.8 * getattr(self, field)}), log_order)
 
         fine = [
             GaussianCell(math.pi / 2, math.pi / 2, angle, angle)
@@ -333,6 +324,60 @@ def test_spread_charges_raise_falling_convex_functions_a_little(
         truth = strike * ndtr(end) - ndtr(end - height)  # E (strike - W)_+
         value = float(weights @ np.maximum(strike - points, 0.0))
         assert truth * (1 - 1e-12) - strike * ndtr(-8.5) <= value <= truth + slack * height * strike
+
+
+@pytest.mark.parametrize("height", [1e-7, 1e-3, 0.02, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize("bases", [[0.5], [2.0], [0.9, 1.1], [0.2, 0.8, 1.0, 4.0], [1e-12, 1.0]])
+def test_spread_charges_of_several_bases(height: float, bases: list[float]) -> None:
+    """Means of (k - u W)_+ are no smaller, and little larger, than those in closed form."""
+    u = np.array(bases)
+    chances = rng(len(bases)).dirichlet(np.ones(u.size))
+    log_points, weights = spread_charges(height, 8.5, np.log(u), chances)
+    points = np.exp(log_points)
+    for k in [*np.exp(max(height, 0.01) * np.linspace(-3, 3, 13)), *u, *(1.01 * u)]:
+        end = np.log(k / u) / height + height / 2
+        truth = float(chances @ (k * ndtr(end) - u * ndtr(end - height)))
+        value = float(weights @ np.maximum(k - points, 0.0))
+        assert truth * (1 - 1e-12) - k * ndtr(-8.5) <= value <= truth + 3e-3 * k
+
+
+@pytest.mark.parametrize("draw", range(12))
+def test_the_supremum_of_three_points_falls_with_no_product(draw: int) -> None:
+    """Lemma 91, by quadrature over the plane of (ln M_1, ln M_2)."""
+    draws = rng(910 + draw)
+    order, charge = math.exp(draws.uniform(0, 1)), float(draws.exponential(0.5))
+    roots, weights = np.polynomial.hermite_e.hermegauss(120)
+    across, up = np.meshgrid(roots, roots)
+    masses = np.multiply.outer(weights, weights) / (2 * math.pi)
+
+    def value(products: np.ndarray) -> float:
+        along, across_both, rest = np.linalg.cholesky(products)[[0, 1, 1], [0, 0, 1]]
+        first = np.exp(along * across - products[0, 0] / 2)
+        second = np.exp(across_both * across + rest * up - products[1, 1] / 2)
+        return float((masses * np.maximum(1 - order * first - charge * second, 0.0)).sum())
+
+    vectors = draws.normal(0, 0.7, (2, 3))
+    products = vectors @ vectors.T
+    for entry in ((0, 0), (0, 1), (1, 1)):
+        larger = products.copy()
+        most = math.sqrt(products[0, 0] * products[1, 1]) - products[0, 1]
+        larger[entry] += 0.5 * most if entry == (0, 1) else 0.5
+        larger = np.maximum(larger, larger.T)
+        # the integrand has an edge, which the nodes see
+        assert value(larger) >= value(products) - 2e-3
+
+
+def test_a_cell_is_below_its_lengths_one_by_one() -> None:
+    """Lengths that are largest at different places of a cell are no more private together."""
+    cells, draws = GaussianCells(once(0.2), 1.3), rng(911)
+    for cell in covers(cells, draws, 30):
+        nearest = min(max(0.0, cell.left), cell.right)
+        apart = math.cos(max(cell.low, abs(nearest))) + math.cos(nearest)
+        for profile in cells.profiles(cell, 1e-12):
+            looser = replace(profile, radius=math.hypot(profile.foot, apart))
+            assert (profile(LOG_ORDERS) <= looser(LOG_ORDERS) * (1 + 3e-3)).all()
+            on_a_line = replace(profile, foot=profile.radius)
+            assert (profile(LOG_ORDERS) <= on_a_line(LOG_ORDERS) * (1 + 1e-9)).all()
 
 
 TABLE = np.concatenate([[0.0], np.geomspace(1e-4, 1e4, 801)])  # holds 1

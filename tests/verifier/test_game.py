@@ -159,7 +159,7 @@ def test_the_best_interval_is_that_of_the_densities(a, tau, d, r):
             pieces = mpmath.linspace(left, min(right, left + 40), 40)
             truth = mpmath.quad(gain, pieces)
     d, r = arb(float(d)), arb(float(r))
-    bound, _ = Middle(d, (r, r)).at(arb(float(a)), float(mpmath.log(a)), arb(float(tau)), 0.0)
+    bound, _ = Middle(d, r).at(arb(float(a)), float(mpmath.log(a)), arb(float(tau)), 0.0)
     assert float(truth) * (1 - 1e-12) <= float(bound.upper()) <= float(truth) * (1 + 1e-11)
 
 
@@ -380,7 +380,6 @@ def test_charges_keep_to_their_budget():
         arb(0),
         [(arb(1), arb(1))],
         arb(0),
-        raised=True,
     )
     side = bounds_of([Cell((0.5, 0.9), (0.1, 0.4))], draws, arb(2), arb(1e-15))[0][0]
     for u in (1e-6, 0.1, 3.0, 1e4):
@@ -393,16 +392,18 @@ def test_charges_keep_to_their_budget():
         assert spent <= budget and spent > 0.999 * budget
 
 
-def test_the_origin_is_nowhere_nearer_than_the_angles_say():
-    """For angles up to a right one the origin's foot is cos A before y, beyond it -cos A behind; a
-    cell with angles of both kinds takes the farther one."""
+def test_the_origin_is_nowhere_nearer_than_the_least_angle_says():
+    """For angles from less than a right one on the origin's foot is cos A before y, else -cos A
+    behind, A the least of them."""
     s = arb(2)
-    for low, high in ((0.5, 1.2), (1.0, 1.7), (1.5, 2.5), (0.0, math.pi)):
-        line = Angles(low, high)._without_record(arb(low), arb(high), s)
-        assert float(line.f) == pytest.approx(max(math.cos(low), -math.cos(high)) / 2)
-        assert line.f >= max(math.cos(low), -math.cos(high)) / 2 - 1e-15
+    for low in (0.0, 0.5, 1.0, 1.5):
+        line = Angles(low, math.pi)._without_record(arb(low), s)
+        assert float(line.f) == pytest.approx(math.cos(low) / 2)
+        assert line.f >= math.cos(low) / 2 - 1e-15
         assert line.d == 1 / s
-    assert isinstance(Angles(HALF, 2.0)._without_record(arb(HALF), arb(2), s), Middle)
+    behind = Angles(2.0, math.pi)._without_record(arb(2), s)
+    assert isinstance(behind, Middle)
+    assert float(behind.r) == pytest.approx(-math.cos(2.0) / 2)
 
 
 # --- Recursion ------------------------------------------------------------------------------------

@@ -119,14 +119,21 @@ def replaced_profile(
 
 # bins on either side, of those of one width
 _BINS = 0.5
+# deviations beyond which a tail is none
+_FARTHEST = 40.0
+# logarithm of a base's weight of 1, and its probability
+_ALONE, _SURE = np.zeros(1), np.ones(1)
 
 
-def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
+def spread_charges(
+    height: float, reach: float, log_bases: np.ndarray = _ALONE, base_weights: np.ndarray = _SURE
+) -> tuple[np.ndarray, np.ndarray]:
     """Logarithms of the points, and the weights, of a law under which no falling convex function
-    has a smaller mean than under W = exp(h Z - h^2 / 2), up to the probability left of the points.
+    has a smaller mean than under u W, up to the probability of N(0, 1) left of -`reach`: W =
+    exp(h Z - h^2 / 2), and u independent of it, with the given points and weights.
 
-    Bins of Z between +-`reach` are moved to their ends, with the mean of W kept, and what is right
-    of them to the last one (docs/proofs/numerics.md, "W").
+    Bins of Z, for each u, are moved to their ends, with the mean of u W kept, and what is right of
+    them to the last one (docs/proofs/numerics.md, "W").
     """
     h = max(height, _FLATTEST)
     width = min(max(0.08 / h, 0.1), 1.0)
@@ -136,17 +143,37 @@ def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]
     z = np.concatenate([-half[:0:-1], half])
     z[[0, -1]] = -reach, reach
     log_points = h * z - h * h / 2
-    # under N(u, 1), whose density for u = h is W times that for u = 0: bins right of the centre as
+    if log_bases.size > 1:
+        log_points = _joined(log_points, log_bases, h * width / 4)
+    else:
+        log_points = log_points + log_bases
+    # where Z is at each end, for each u
+    z = (log_points - log_bases[:, None] + h * h / 2) / h
+    # under N(v, 1), whose density for v = h is W times that for v = 0: bins right of the centre as
     # differences of the upper tail
-    mass, mean = (tail_differences(ndtr(z - u), ndtr(u - z), z[1:] <= u) for u in (0.0, h))
-    growth = -np.expm1(-h * np.diff(z))
-    up = (mean / np.exp(log_points[1:]) - mass * (1 - growth)) / growth
-    up = np.clip(up, 0.0, mass)
+    mass, mean = (tail_differences(ndtr(z - v), ndtr(v - z), z[:, 1:] <= v) for v in (0.0, h))
+    growth = -np.expm1(-np.diff(log_points))
+    right = np.exp(np.clip(log_points[1:] - log_bases[:, None], -MOST_CHARGED, MOST_CHARGED))
+    up = np.clip((mean / right - mass * (1 - growth)) / growth, 0.0, mass)
     # tails are off by eps (8 + 4 z^2) of themselves; dividing by the growth enlarges that
-    error = (64 + 16 * reach**2) * _EPS * mass / growth
-    weights = np.append(mass - up + error, float(ndtr(-reach)))
-    weights[1:] += up + error
-    return log_points, weights
+    farthest = np.clip(np.maximum(np.abs(z[:, :-1]), np.abs(z[:, 1:])), reach, _FARTHEST)
+    error = (64 + 16 * farthest**2) * _EPS * mass / growth
+    weights = np.zeros(z.shape)
+    weights[:, :-1] = mass - up + error
+    weights[:, 1:] += up + error
+    weights[:, -1] += ndtr(-z[:, -1])
+    return log_points, np.asarray(np.einsum("j,jk->k", base_weights, weights))
+
+
+def _joined(log_points: np.ndarray, log_bases: np.ndarray, apart: float) -> np.ndarray:
+    """Ends of bins for u W, from those for W: from the least of both on, and at the points of u
+    where those of W are closer, as far as they are this far apart."""
+    least, largest = float(log_bases.min()), float(log_bases.max())
+    outer = [log_points[0] + min(least, 0.0), log_points[-1] + max(largest, 0.0)]
+    ends = np.unique(np.concatenate([log_points, log_bases, outer]))
+    kept = np.diff(ends, prepend=-np.inf) >= apart
+    kept[-1] = True
+    return np.asarray(ends[kept])
 
 
 class Branch(NamedTuple):
@@ -359,9 +386,8 @@ _BETWEEN = (-4.0, -1.3, 1.3, 4.0, 9.0)
 class CellProfile:
     """sup of H_a over a cell, a >= 1, in one direction, for the lengths of one copy.
 
-    These are |x| <= `radius`, |x - y| <= `apart`, and, along x - y, x is at most `foot` beyond the
-    origin, whose distance from the line through x and y is at most `height` (all over C). The bound
-    is the smaller one of Theorem 15, by radius or by foot and height, or that of Theorem 22.
+    These are |x| <= `radius`, |x - y| <= `apart`, and the product of x - y and x is at most `foot`
+    times that (all over C). The bound is that of Theorem 15 or 22.
     """
 
     copies: Copies
@@ -370,7 +396,6 @@ class CellProfile:
     apart: float
     radius: float
     foot: float
-    height: float
 
     def __call__(self, log_order: np.ndarray) -> np.ndarray:
         """Upper bounds at the given ln a >= 0, shape (n,)."""
@@ -381,7 +406,6 @@ class CellProfile:
         left_out = [counts[count] for count in range(1, len(counts)) if count not in likely]
         lost = math.fsum([*left_out, self.copies.rest])
         radii = self._radii(likely)
-        odds = self.copies.odds
         log_base = self.copies.log_bases
         total = np.full(log_order.shape, lost)
         charges = self.copies.paid(log_order, likely, self._charges(log_order, likely, radii))
@@ -396,8 +420,9 @@ class CellProfile:
             weights = np.stack([self.copies.weights_of(count) for count in likely[some]])
             # neither this nor the sums below wait for threads, as a dot product would
             bounds = np.einsum("lij,lj->li", by_weight, weights)
-            if start == 0 and likely[0] == 1 and odds == 0:
-                bounds[0] = np.minimum(bounds[0], self._by_height(log_order, charges[0]))
+            if start == 0 and likely[0] == 1:
+                by_height = self._by_height(log_order, charges[0], weights[0])
+                bounds[0] = np.minimum(bounds[0], by_height)
             for count, bound in zip(likely[some], bounds, strict=True):
                 total += counts[count] * bound
         return np.asarray(np.minimum(passed * total * (1 + PROFILE_ERROR), 1.0))
@@ -406,13 +431,22 @@ class CellProfile:
         """Bounds of |x| for these counts: the other members that are replaced may be anywhere."""
         return [(self.radius + 2 * (count - 1)) / self.noise_multiplier for count in counts]
 
-    def _by_height(self, log_order: np.ndarray, log_charge: np.ndarray) -> np.ndarray:
-        """The bound of one copy by foot and height in place of the radius (Lemma 13)."""
+    @property
+    def height(self) -> float:
+        """The distance of the origin from the line through x and y, of three points with these
+        lengths."""
+        # the squares are rounded
+        return math.sqrt(max(0.0, self.radius**2 - self.foot**2) + 64 * _EPS)
+
+    def _by_height(
+        self, log_order: np.ndarray, log_charge: np.ndarray, base_weights: np.ndarray
+    ) -> np.ndarray:
+        """The bound of one copy by foot and height in place of the radius (Lemma 91)."""
         height = self.height / self.noise_multiplier
         if height > STEEPEST:
             return np.ones(log_order.shape)
         reach = max(8.5, math.sqrt(-2 * math.log(self.tail)))
-        log_points, weights = spread_charges(height, reach)
+        log_points, weights = spread_charges(height, reach, self.copies.log_bases, base_weights)
         charges = log_charge[:, None] + log_points
         values = best_half_line(
             (log_order[:, None], self.apart / self.noise_multiplier),
@@ -539,19 +573,17 @@ class GaussianCells:
     """v and v' antipodal, g, the member replaced, at one of them: those of the filler flip."""
 
     def profiles(self, cell: GaussianCell, tail: float) -> tuple[CellProfile, CellProfile]:
-        """The suprema of H_a(P || Q) and H_a(Q || P) over the cell, by the largest lengths in it
-        (Theorem 15)."""
+        """The suprema of H_a(P || Q) and H_a(Q || P) over the cell, by the largest lengths and
+        products in it (Theorem 15)."""
         low, high, left, right = cell
+        # |psi| <= C
+        low = max(low, left, -right)
         apart = 2 * math.sin(high)
-        from_top = 0.0 if left <= 0 <= right else min(abs(left), abs(right))
-        height = math.cos(low) + math.cos(from_top)
 
         def profile(far: float, near: float) -> CellProfile:
             foot = min(math.sin(high) + math.sin(far), apart)
             radius = 2 * math.cos(max(0.0, near) / 2)
-            return CellProfile(
-                self.copies, self.noise_multiplier, tail, apart, radius, foot, height
-            )
+            return CellProfile(self.copies, self.noise_multiplier, tail, apart, radius, foot)
 
         return profile(-left, low + left), profile(right, low - right)
 
@@ -568,10 +600,7 @@ class GaussianCells:
 
     def _looseness(self, cell: GaussianCell) -> float:
         first, second = self.profiles(cell, 1e-9)
-        if self.copies.odds > 0:
-            shifts = first.radius + second.radius
-        else:
-            shifts = first.foot + second.foot + first.height**2 / self.noise_multiplier
+        shifts = first.foot + second.foot + first.radius + second.radius
         return shifts / self.noise_multiplier + 4 * math.log(first.apart)
 
 

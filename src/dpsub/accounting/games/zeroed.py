@@ -59,20 +59,16 @@ class ZeroedCells:
     def profiles(self, cell: ZeroedCell, tail: float) -> tuple[Profile, Profile]:
         """Bounds of H_a(P || Q) and H_a(Q || P) on the cell, P with the record."""
         low, high = cell
-        quarter = min(max(math.pi / 2, low), high)
-        height = max(math.sin(quarter), 0.0)
         copies = Copies((complement(self.rate, self.missed), self.rate))
 
         def profile(radius: float, foot: float) -> CellProfile:
-            return CellProfile(
-                copies, self.noise_multiplier, tail, 1.0, radius, min(foot, radius), height
-            )
+            foot = min(foot, radius)
+            return CellProfile(copies, self.noise_multiplier, tail, 1.0, radius, foot)
 
         with_record = profile(2 * math.sin(high / 2), 1 - math.cos(high))
         if low < math.pi / 2:
-            return with_record, profile(1.0, max(math.cos(low), -math.cos(high)))
-        places = (-math.cos(low), -math.cos(high))
-        return with_record, self._between(places, height, tail)
+            return with_record, profile(1.0, math.cos(low))
+        return with_record, self._between(-math.cos(low), math.sin(low), tail)
 
     def halves(self, cell: ZeroedCell) -> list[ZeroedCell]:
         """Two cells that cover it; a right angle is never inside of one."""
@@ -84,10 +80,9 @@ class ZeroedCells:
         angle = (cell.low + cell.high) / 2
         return ZeroedCell(angle, angle)
 
-    def _between(self, places: tuple[float, float], height: float, tail: float) -> Profile:
+    def _between(self, away: float, height: float, tail: float) -> Profile:
         """H_a(Q || P) where the centre of Q lies between those of P and of the base, along the line
-        of P and Q: the base at either of two places, all others between them, and at most this far
-        from the line (over C)."""
+        of P and Q: the base this far beyond it, and from the line (over C)."""
         s = self.noise_multiplier
         log_odds = log_complement(self.rate, self.missed) - math.log(self.rate)
         reach = max(8.5, math.sqrt(-2 * math.log(tail)))
@@ -100,9 +95,7 @@ class ZeroedCells:
             if height <= STEEPEST * s:
                 log_points, weights = spread_charges(height / s, reach)
                 charges = log_charge[:, None] + log_points
-                values = np.maximum.reduce(
-                    [best_interval(log_order[:, None], charges, 1 / s, at / s) for at in places]
-                )
+                values = best_interval(log_order[:, None], charges, 1 / s, away / s)
                 # mass left of the first point is charged as 1 (docs/proofs/numerics.md, "W")
                 mean = np.einsum("ij,j->i", values, weights) + float(ndtr(-reach))
                 bound = np.minimum(bound, mean)
