@@ -27,9 +27,11 @@ from dpsub.accounting.games.game import (
     spread_charges,
     tilted_kernels,
 )
+from dpsub.accounting.schemes.chains.scheme import copies_of
 from dpsub.sampling import Multistage, MustOW, Sampler, Wor, Wr
 from dpsub.streams import stream
 from tests.few import few
+from tests.tiny_mechanisms import slot_chain, stages
 
 LOG_ORDERS = np.array([0.0, 0.01, 0.05, 0.2, 0.6, 1.5, 3.0])
 
@@ -327,15 +329,22 @@ def test_spread_charges_raise_falling_convex_functions_a_little(
 
 
 @pytest.mark.parametrize("height", [1e-7, 1e-3, 0.02, 0.3, 1.0, 4.0])
-@pytest.mark.parametrize("bases", [[0.5], [2.0], [0.9, 1.1], [0.2, 0.8, 1.0, 4.0], [1e-12, 1.0]])
+@pytest.mark.parametrize(
+    "bases",
+    [[0.5], [2.0], [0.9, 1.1], [0.2, 0.8, 1.0, 4.0], [1e-12, 1.0], [0.0, 1e-9, 1.0], [0.0, 1.0]],
+)
 def test_spread_charges_of_several_bases(height: float, bases: list[float]) -> None:
     """Means of (k - u W)_+ are no smaller, and little larger, than those in closed form."""
     u = np.array(bases)
     chances = rng(len(bases)).dirichlet(np.ones(u.size))
-    log_points, weights = spread_charges(height, 8.5, np.log(u), chances)
+    with np.errstate(divide="ignore"):
+        log_points, weights = spread_charges(height, 8.5, np.log(u), chances)
     points = np.exp(log_points)
-    for k in [*np.exp(max(height, 0.01) * np.linspace(-3, 3, 13)), *u, *(1.01 * u)]:
-        end = np.log(k / u) / height + height / 2
+    assert weights.sum() >= 1 - ndtr(-8.5)
+    positive = u[u > 0]
+    for k in [*np.exp(max(height, 0.01) * np.linspace(-3, 3, 13)), *positive, *(1.01 * positive)]:
+        with np.errstate(divide="ignore"):
+            end = np.log(k / u) / height + height / 2
         truth = float(chances @ (k * ndtr(end) - u * ndtr(end - height)))
         value = float(weights @ np.maximum(k - points, 0.0))
         assert truth * (1 - 1e-12) - k * ndtr(-8.5) <= value <= truth + 3e-3 * k
@@ -365,6 +374,24 @@ def test_the_supremum_of_three_points_falls_with_no_product(draw: int) -> None:
         larger = np.maximum(larger, larger.T)
         # the integrand has an edge, which the nodes see
         assert value(larger) >= value(products) - 2e-3
+
+
+@pytest.mark.parametrize(("n", "b", "m"), [(2, 40, 260), (5, 30, 221)])
+def test_a_base_whose_weight_underflows_is_left_in(n: int, b: int, m: int) -> None:
+    made = copies_of(slot_chain(n, stages(f"wr:{b},wr:{m}")))
+    assert made is not None
+    copies = made()
+    assert min(copies.points) == 0
+    chances = copies.weights_of(1)
+    _, weights = spread_charges(0.3, 8.5, copies.log_bases, chances)
+    assert weights.sum() >= chances.sum() - ndtr(-8.5)
+    cells, cell = GaussianCells(copies, 2.0), GaussianCell(1.2, 1.2, 0.3, 0.3)
+    for profile in cells.profiles(cell, 1e-15):
+        log_charge = np.zeros(LOG_ORDERS.size)
+        bound = profile._by_height(LOG_ORDERS, log_charge, chances)
+        points = tuple(max(point, 1e-290) for point in copies.points)
+        raised = replace(profile, copies=replace(copies, points=points))
+        assert np.allclose(bound, raised._by_height(LOG_ORDERS, log_charge, chances), rtol=1e-3)
 
 
 def test_a_cell_is_below_its_lengths_one_by_one() -> None:

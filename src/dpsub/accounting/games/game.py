@@ -133,7 +133,7 @@ def spread_charges(
     exp(h Z - h^2 / 2), and u independent of it, with the given points and weights.
 
     Bins of Z, for each u, are moved to their ends, with the mean of u W kept, and what is right of
-    them to the last one (docs/proofs/numerics.md, "W").
+    them to the last one; u = 0 is a point of its own (docs/proofs/numerics.md, "W").
     """
     h = max(height, _FLATTEST)
     width = min(max(0.08 / h, 0.1), 1.0)
@@ -143,8 +143,12 @@ def spread_charges(
     z = np.concatenate([-half[:0:-1], half])
     z[[0, -1]] = -reach, reach
     log_points = h * z - h * h / 2
-    if log_bases.size > 1:
-        log_points = _joined(log_points, log_bases, h * width / 4)
+    is_zero = log_bases == -np.inf
+    at_zero = float(base_weights[is_zero].sum())
+    log_bases, base_weights = log_bases[~is_zero], base_weights[~is_zero]
+    narrowed = 4 if log_bases.size > 1 else 1
+    if narrowed > 1:
+        log_points = _joined(log_points, log_bases, h * width / narrowed)
     else:
         log_points = log_points + log_bases
     # where Z is at each end, for each u
@@ -157,12 +161,15 @@ def spread_charges(
     up = np.clip((mean / right - mass * (1 - growth)) / growth, 0.0, mass)
     # tails are off by eps (8 + 4 z^2) of themselves; dividing by the growth enlarges that
     farthest = np.clip(np.maximum(np.abs(z[:, :-1]), np.abs(z[:, 1:])), reach, _FARTHEST)
-    error = (64 + 16 * farthest**2) * _EPS * mass / growth
+    error = narrowed * (64 + 16 * farthest**2) * _EPS * mass / growth
     weights = np.zeros(z.shape)
     weights[:, :-1] = mass - up + error
     weights[:, 1:] += up + error
     weights[:, -1] += ndtr(-z[:, -1])
-    return log_points, np.asarray(np.einsum("j,jk->k", base_weights, weights))
+    weights = np.einsum("j,jk->k", base_weights, weights)
+    if at_zero == 0:
+        return log_points, weights
+    return np.append(-np.inf, log_points), np.append(at_zero, weights)
 
 
 def _joined(log_points: np.ndarray, log_bases: np.ndarray, apart: float) -> np.ndarray:
@@ -211,10 +218,12 @@ class Copies:
     @property
     def log_bases(self) -> np.ndarray:
         """Logarithms of u at the points: the part of its charge that a base of this weight pays."""
-        points = np.array(self.points)
-        if self.branches:
-            return np.log(points)
-        return np.log((self.counts[0] + self.odds * points) / (self.counts[0] + self.odds))
+        base = np.array(self.points)
+        if not self.branches:
+            base = (self.counts[0] + self.odds * base) / (self.counts[0] + self.odds)
+        # the least may be 0 in doubles
+        with np.errstate(divide="ignore"):
+            return np.log(base)
 
     def weights_of(self, count: int) -> np.ndarray:
         """The law of the base's weight, given that the record is drawn so often."""
