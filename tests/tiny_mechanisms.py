@@ -13,7 +13,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpsub.accounting.engine.pld import Profile
+from dpsub.accounting.games.game import Copies
 from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.chains.scheme import copies_of
 from dpsub.sampling import Multistage
 from dpsub.sampling.base import Chain, Stage
 from tests.statistical import forward
@@ -36,6 +38,13 @@ def stages(text: str) -> tuple[Stage, ...]:
 def slot_chain(n: int, stages: Sequence[Stage]) -> Chain:
     """Return the chain in the form of the accountant's proofs."""
     return Release(Multistage(stages), n, 1.0).chain()
+
+
+def copies(n: int, text: str) -> Copies:
+    """Return the law of how often a sample holds a record, for stages from text."""
+    made = copies_of(slot_chain(n, stages(text)))
+    assert made is not None
+    return made()
 
 
 def divergences(

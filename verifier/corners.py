@@ -430,13 +430,11 @@ class CornerBound:
     def _paid(self, order: Order, charges: list[arb], enough: arb) -> arb:
         """Bound of Theorem 22 for these charges, or of Theorem 65 for what branches can pay of
         them."""
-        best: arb | None = None
-        for paid in self.draws.paid(order.u, list(zip(self.hits, charges, strict=True))):
-            bound = self._charged(order, paid, enough)
-            best = bound if best is None else smaller(best, bound)
-            if best <= enough:
-                break
-        assert best is not None
+        ways = self.draws.paid(order.u, list(zip(self.hits, charges, strict=True)))
+        best = self._charged(order, ways[0], enough)
+        for other in ways[1:]:
+            if not best <= enough:
+                best = smaller(best, self._charged(order, other, enough))
         return best
 
     def _charged(self, order: Order, charges: list[arb], enough: arb) -> arb:

@@ -14,18 +14,16 @@ import pytest
 from scipy.special import ndtr
 
 from dpsub.accounting.games.game import Branch, Copies, GaussianCell, GaussianCells
-from dpsub.accounting.schemes.chains.scheme import copies_of
 from dpsub.streams import stream
+from tests import tiny_mechanisms
 from tests.few import few
-from tests.tiny_mechanisms import sample_counts, slot_chain, stages
+from tests.tiny_mechanisms import sample_counts, stages
 
 ORDERS = np.array([0.0, 0.02, 0.1, 0.3, 0.8, 1.5, 3.0])  # ln a
 
 
 def copies(n: int, b: int, m: int) -> Copies:
-    made = copies_of(slot_chain(n, stages(f"wr:{b},wr:{m}")))
-    assert made is not None
-    return made()
+    return tiny_mechanisms.copies(n, f"wr:{b},wr:{m}")
 
 
 def masses(n: int, b: int, m: int, data: np.ndarray, s: float) -> np.ndarray:

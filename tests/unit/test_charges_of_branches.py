@@ -8,19 +8,12 @@ import pytest
 from mpmath import mp
 
 from dpsub.accounting.games.game import CellProfile, Copies
-from dpsub.accounting.schemes.chains.scheme import copies_of
 from dpsub.streams import stream
-from tests.tiny_mechanisms import slot_chain, stages
+from tests import tiny_mechanisms
 
 LOG_ORDERS = np.array([0.0, 1e-12, 1e-6, 1e-3, 0.03, 0.3, 1.0, 3.0, 30.0])
 # branches pay all in the first, next to nothing in the last ones
 SIZES = [(1000, 100, 50), (8, 3, 2), (100, 100, 10), (3, 9, 2), (50, 50, 60)]
-
-
-def branching(n: int, b: int, m: int) -> Copies:
-    made = copies_of(slot_chain(n, stages(f"wr:{b},wr:{m}")))
-    assert made is not None
-    return made()
 
 
 def owed(copies: Copies, u: mp.mpf, counts: list[int], charges: list[mp.mpf]) -> mp.mpf:
@@ -48,7 +41,8 @@ def charges_of(copies: Copies, counts: list[int], what: str) -> list[np.ndarray]
 @pytest.mark.parametrize("what", ["any", "of a cell"])
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_no_more_is_owed_than_the_base_has(size: tuple[int, int, int], what: str) -> None:
-    copies = branching(*size)
+    n, b, m = size
+    copies = tiny_mechanisms.copies(n, f"wr:{b},wr:{m}")
     counts = [c for c in range(1, len(copies.counts)) if copies.counts[c] > 1e-15]
     asked = charges_of(copies, counts, what)
     paid = copies.paid(LOG_ORDERS, counts, asked)
@@ -65,7 +59,7 @@ def test_no_more_is_owed_than_the_base_has(size: tuple[int, int, int], what: str
 
 
 def test_one_draw_is_charged_1_where_the_others_can_pay() -> None:
-    copies = branching(10_000, 10_000, 200)
+    copies = tiny_mechanisms.copies(10_000, "wr:10000,wr:200")
     counts = [c for c in range(1, len(copies.counts)) if copies.counts[c] > 1e-15]
     x = np.array([0.003, 0.01, 0.03])
     profile = CellProfile(copies, 4.0, 1e-15, 2.0, 1.0, 1.0)
