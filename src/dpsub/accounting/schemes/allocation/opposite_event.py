@@ -1,7 +1,10 @@
 """One epoch of random allocation where a record is replaced, by the record at C against -C among
 zero records (docs/proofs/allocation.md): to 1 of t steps (Theorem 79), the profile from above at
 some orders and chords between them, and the events that tell most at some orders; to k of t, from
-above by blocks of steps that are revealed (Theorem 90)."""
+above by blocks of steps that are revealed (Theorem 90).
+
+Sums over the steps are formed on grids of equal steps, or pair by pair where values of one step are
+too far apart for that."""
 
 from __future__ import annotations
 
@@ -22,21 +25,30 @@ from dpsub.accounting.engine.pld import PrivacyLossDistribution, symmetric_pld
 from dpsub.accounting.engine.privacy_events import Event, PairEvent, ProvedEvent, order_grid
 from dpsub.accounting.schemes.allocation.one_step import AllocationEvent, sizes_of_blocks
 from dpsub.accounting.schemes.allocation.opposite import Attained, attained, upper_mean
+from dpsub.accounting.schemes.allocation.opposite_grid import OppositeGrid
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
 
 _EPS = float(np.finfo(float).eps)
-# deviations of noise 1 in a cell, the widest first: as many times the step of the grid of losses,
-# over their deviation
+# cells for sums of pairs, in deviations of noise 1, the widest first: as many times the step of the
+# grid of losses, over their deviation
 _FINENESSES, _CELLS = (0.14, 0.1, 0.07, 0.05, 0.035, 0.025), 1.12
 _WIDEST = 0.2  # times the noise: wider cells tell too little of the rarest losses
+# the same for grids, in deviations of the values of a step; places of the coarsest one at order 1,
+# and of any, at most; how many steps there are at least
+_ON_GRID, _CELLS_ON_GRID = (0.1, 0.05, 0.025, 0.0125), 1.25
+_FEW_PLACES, _MOST_PLACES = 2**14, 2**18
+_FEW_STEPS = 16
 # orders: by how much the log odds of the bound fall from one to the next, in cells, and more where
 # it is rare, and by how much steps between them grow
-_FALL, _RARE, _RARE_FALLS, _GROWTH = 8.0, 1e-9, 2.5, 1.4
+_RARE, _GROWTH = 1e-9, 1.4
+_FALL, _RARE_FALL = 8.0, 20.0
+_FALL_ON_GRID, _RARE_FALL_ON_GRID = 3.5, 20.0
 _SMALL, _LEAST_SHARE = 5.0, 0.3  # e^-5: a bound so small; and the share of the fall at large ones
 _LAST_ORDER = 300.0  # log order, far beyond which exponentials overflow
 _UNSEEN = 1e-6  # of a bound: what may be cut off
-_FEW_ORDERS, _MORE_ORDERS = 18, 3.4  # some, and others that grow with fineness, about
+_FEW_ORDERS, _MORE_ORDERS = 18, 27.0  # some, and others that grow as the fall is less, about
+_GROWN = 3.0  # work of an order on a grid, over that of order 1
 _NOT_SEEN_BY_ATTACKS = 1e4  # tails below which no event is looked for
 _ROUNDING = 1 + 1e-9
 
@@ -56,12 +68,21 @@ class Orders:
     ----------
     bound : callable
         Function (log order, what may be cut off) -> the bound there.
-    fall : float
-        By how much the log odds of the bound fall from one order to the next, about.
+    fall, rare_fall : float
+        By how much the log odds of the bound fall from one order to the next, about, and where it
+        is rare.
+    grown : float
+        The work of an order over that of the first one, about.
     """
 
-    def __init__(self, bound: Callable[[float, float], Valued], fall: float) -> None:
-        self._bound, self._fall = bound, fall
+    def __init__(
+        self,
+        bound: Callable[[float, float], Valued],
+        fall: float,
+        rare_fall: float,
+        grown: float = 1.0,
+    ) -> None:
+        self._bound, self._fall, self._rare_fall, self._grown = bound, fall, rare_fall, grown
         self._found: list[Valued] = []
         self._step, self._cost, self._ended = 0.0, 0.0, False
 
@@ -82,8 +103,8 @@ class Orders:
             return
         if len(self._found) == 1:
             # nothing is begun that is not finished
-            orders = _FEW_ORDERS + _MORE_ORDERS * _FALL / self._fall
-            work.ensure(orders * self._cost, "the sums of an epoch")
+            orders = _FEW_ORDERS + _MORE_ORDERS / self._fall
+            work.ensure(orders * self._grown * self._cost, "the sums of an epoch")
         last = self._found[-1]
         x = last.log_order + self._step
         found = self._bound(x, _UNSEEN * last.value) if x <= _LAST_ORDER else None
@@ -93,7 +114,7 @@ class Orders:
         self._found.append(found)
         # chords tell where bounds are large, cells where they are small
         share = min(max(-math.log(found.value) / _SMALL, _LEAST_SHARE), 1.0)
-        wanted = self._fall * (share if found.value > _RARE else _RARE_FALLS)
+        wanted = self._fall * share if found.value > _RARE else self._rare_fall
         # near 1 what is left counts
         left = (1 - found.value) / max(1 - last.value, _EPS)
         fell = math.log(last.value / found.value) + math.log(max(left, 1.0))
@@ -109,19 +130,25 @@ class Opposite:
     ) -> None:
         self.t, self.f, self._fineness = t, 1 / deviation, fineness
         self._rate, self._turns = rate, turns
-        self._bounds = Orders(self._upper, _FALL * fineness)
-        self._events = Orders(self._attained, _FALL * fineness)
+        falls = _FALL * fineness, _RARE_FALL * fineness
+        self._bounds = Orders(self._upper, *falls)
+        self._events = Orders(self._attained, *falls)
 
     def _upper(self, log_order: float, unseen: float) -> Valued:
         order = math.exp(log_order)
-        value = upper_mean(order, self.f, self.t, self._fineness, unseen / self.t)
-        return Valued(math.log(order), value, Attained(1.0, 0.0))
+        return Valued(math.log(order), self._mean(order, unseen), Attained(1.0, 0.0))
 
     def _attained(self, log_order: float, unseen: float) -> Valued:
         order = math.exp(log_order)
-        drawn = self._rate, self._turns
-        event = attained(order, self.f, self.t, self._fineness, unseen / self.t, *drawn)
+        event = self._event(order, unseen)
         return Valued(math.log(order), event.ahead - order * event.behind, event)
+
+    def _mean(self, order: float, unseen: float) -> float:
+        return upper_mean(order, self.f, self.t, self._fineness, unseen / self.t)
+
+    def _event(self, order: float, unseen: float) -> Attained:
+        drawn = self._rate, self._turns
+        return attained(order, self.f, self.t, self._fineness, unseen / self.t, *drawn)
 
     def profile(self, log_order: np.ndarray, tail: float) -> np.ndarray:
         """Upper bounds at ln a >= 0, increasing, down to a tail."""
@@ -158,9 +185,52 @@ class Opposite:
         return np.asarray(curve[:, kept])
 
 
+class OppositeOnGrid(Opposite):
+    """The same in 1 of t steps, by sums on grids where round-off does not show."""
+
+    def __init__(self, t: int, deviation: float, fineness: float) -> None:
+        super().__init__(t, deviation, fine_enough(deviation)[0])
+        self._on_grid = fineness
+        self._last_mean = self._last_event = math.inf
+        falls = _FALL_ON_GRID * fineness, _RARE_FALL_ON_GRID * fineness
+        self._bounds = Orders(self._upper, *falls, _GROWN)
+        self._events = Orders(self._attained, *falls, _GROWN)
+
+    def _mean(self, order: float, unseen: float) -> float:
+        grid = self._grid(order, unseen, self._last_mean)
+        found = None if grid is None else grid.upper_mean()
+        if found is None:
+            self._last_mean = min(order, self._last_mean)
+            return super()._mean(order, unseen)
+        return found
+
+    def _event(self, order: float, unseen: float) -> Attained:
+        grid = self._grid(order, unseen, self._last_event)
+        found = None if grid is None else grid.attained()
+        if found is None:
+            self._last_event = min(order, self._last_event)
+            return super()._event(order, unseen)
+        return found
+
+    def _grid(self, order: float, unseen: float, last: float) -> OppositeGrid | None:
+        """Return the grid, for orders before the last one, from which on round-off shows."""
+        # half of the places do for what is rare
+        fineness = self._on_grid * (2 if unseen < _UNSEEN * _RARE else 1)
+        grid = OppositeGrid(order, self.f, self.t, fineness, unseen)
+        return grid if order < last and grid.size <= _MOST_PLACES else None
+
+
 def fine_enough(deviation: float) -> tuple[float, ...]:
-    """Return widths of cells, in deviations of noise 1, that tell enough."""
+    """Return widths of cells for sums of pairs, in deviations of noise 1, that tell enough."""
     return tuple(each for each in _FINENESSES if each <= _WIDEST * deviation)
+
+
+@work.remembered(32)
+def is_on_grid(t: int, deviation: float) -> bool:
+    """Whether the values of a step are close enough together for a grid, and steps so many that
+    only their deviation counts."""
+    coarsest = OppositeGrid(1.0, 1 / deviation, t, _ON_GRID[0], _UNSEEN)
+    return t >= _FEW_STEPS and coarsest.size <= _FEW_PLACES
 
 
 @work.remembered(64)  # of questions that are equal: a search asks again and again
@@ -171,9 +241,19 @@ def opposite(
     return Opposite(t, deviation, fineness, rate, turns)
 
 
+@work.remembered(64)
+def opposite_on_grid(t: int, deviation: float, fineness: float) -> OppositeOnGrid:
+    """Return the data sets with a grid of this step, in deviations of the values."""
+    return OppositeOnGrid(t, deviation, fineness)
+
+
 def fineness_of(step: float, spread: float, deviation: float) -> float:
     """Return the width of the cells that suit a grid of losses with this spread."""
-    wanted, allowed = _CELLS * step / spread, fine_enough(deviation)
+    return _finest(_CELLS * step / spread, fine_enough(deviation))
+
+
+def _finest(wanted: float, allowed: tuple[float, ...]) -> float:
+    """Return the widest one that is no wider than wanted, or the finest one."""
     return next((each for each in allowed if each <= wanted), allowed[-1])
 
 
@@ -197,6 +277,11 @@ class OppositeEvent(Event):
         """Whether there are several steps, and cells tell enough of them."""
         return self.t > 1 and bool(fine_enough(self.deviation))
 
+    @property
+    def is_on_grid(self) -> bool:
+        """Whether sums over the steps are formed on grids, which takes little work."""
+        return is_on_grid(self.t, self.deviation)
+
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         records = self._records(step)
 
@@ -209,6 +294,9 @@ class OppositeEvent(Event):
         return attained_pld(self._records(step), step, tail)
 
     def _records(self, step: float) -> Opposite:
+        if self.is_on_grid:
+            fineness = _finest(_CELLS_ON_GRID * step / self.spread(), _ON_GRID)
+            return opposite_on_grid(self.t, self.deviation, fineness)
         return opposite(self.t, self.deviation, fineness_of(step, self.spread(), self.deviation))
 
     @property

@@ -149,11 +149,9 @@ def _replaced(t: int, k: int, s: float) -> tuple[Event, str, str]:
     worst, attacks = "a record +C among zero records replaced by -C", event.attack_choices
     if k == 1:
         attained = f"{attained}, or all steps"
-        return (
-            EnclosedEvent(opposite, (*attacks, opposite), event),
-            f"{worst}; or {proved}",
-            attained,
-        )
+        # what is quickly told comes first
+        attacks = (opposite, *attacks) if opposite.is_on_grid else (*attacks, opposite)
+        return EnclosedEvent(opposite, attacks, event), f"{worst}; or {proved}", attained
     # Theorem 90
     proved = f"{worst}, one step in each of k revealed blocks; or {proved}"
     return EnclosedEvent(blocks, attacks, event), proved, attained
@@ -168,13 +166,15 @@ def _choices(event: Event, k: int, relation: Relation) -> tuple[AttackChoice, ..
     statistic = "all steps" if k == 1 else "step functions"
     if relation is not Relation.SUBSTITUTE:
         return (AttackChoice(neighbours, statistic),)
-    # the fast bounds of a zeroed-out record come first
-    put_to_0 = AttackChoice(Neighbours(1.0, 0.0, 0.0), statistic)
     by_functions = AttackChoice(neighbours, "step functions")
-    rest = [by_functions] * (len(event.attack_choices) - 1)
-    if isinstance(event, EnclosedEvent) and k == 1:
-        rest[-1] = AttackChoice(neighbours, "all steps")
-    return put_to_0, *rest
+    whole = isinstance(event, EnclosedEvent) and k == 1
+    choices = [by_functions] * (len(event.attack_choices) - whole)
+    # the fast bounds of a zeroed-out record come before others
+    choices[0] = AttackChoice(Neighbours(1.0, 0.0, 0.0), statistic)
+    if whole:
+        is_first = isinstance(event.attack_choices[0], OppositeEvent)
+        choices.insert(0 if is_first else len(choices), AttackChoice(neighbours, "all steps"))
+    return tuple(choices)
 
 
 def _attack_of_group(t: int, k: int, s: float, relation: Relation, group: int) -> GroupAttack:

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.cell_masses import normal_masses
-from dpsub.accounting.schemes.shuffling.differences import GridLaw
+from dpsub.accounting.engine.grid_sums import GridLaw
 
 _FARTHEST = 37.0  # deviations: masses further out are no doubles
 _NARROW = 10.0  # smallest value of a grid, over its largest one: smaller ones hardly ever count

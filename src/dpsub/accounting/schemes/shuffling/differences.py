@@ -17,10 +17,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import fft
 
 from dpsub.accounting.engine import work
-from dpsub.accounting.engine.cell_masses import TINY, normal_masses
+from dpsub.accounting.engine.cell_masses import normal_masses
+from dpsub.accounting.engine.grid_sums import GridLaw, MeanAboveZero
 
 _EPS = float(np.finfo(float).eps)
 _FARTHEST = 9.5  # deviations to which X is followed; what lies beyond is charged, 1e-20 or so
@@ -32,17 +32,9 @@ _SPARSE = round(math.log(_MOST_PLACES / _DENSE) / _SPACING)
 _PLACES = np.unique(
     np.rint([*range(_DENSE), *np.geomspace(_DENSE, _MOST_PLACES, _SPARSE)]).astype(int)
 )
-# tilts of a sum that are tried, over its deviation: any is valid. The smallest ones are at most one
-# over the largest value
-_TILTS, _LEAST_TILT, _MOST_TILT = 48, 1e-3, 24.0
-_LOG_LOOSE = 5.0  # by how much Chernoff's bound at a tilt may exceed the best one
-_LOG_SEEN = 26.0  # what comes round is e^26 times smaller than the mean, about
-# log of the size below which entries of the k-th power are set to 0, and charged at that size
-_LOG_VANISHING = -80.0
 # of the mean excess over 0, that over the largest values that are kept
 _CUTS = 10.0 ** -np.concatenate([np.arange(0, 6, 0.25), np.arange(6, 12, 0.5), np.arange(12, 21)])
 _MOST_MOMENT = 600.0  # exponent up to which moments are computed
-_MOST_TERMS = 2**22  # of a transform; with fewer more comes round, which only adds
 
 
 class PositivePart(NamedTuple):
@@ -75,13 +67,6 @@ class Fineness(NamedTuple):
 FINE = Fineness(12, 3 * 2**15, 2.0)
 FOR_MOMENTS = Fineness(512, 2**62, math.inf, 3)
 """For means of exponentials, which need no grid of equal steps."""
-
-
-class MeanAboveZero(NamedTuple):
-    """An upper bound, and what of it is charged for floating point."""
-
-    value: float
-    charge: float
 
 
 @dataclass(frozen=True)
@@ -344,142 +329,3 @@ def _on_points(part: PositivePart, last: int, rest: float) -> np.ndarray:
     masses[:-1] += part.lower[:last]
     masses[-1] += rest
     return masses
-
-
-@dataclass(frozen=True)
-class GridLaw:
-    """A law on places of a grid of `step`, and the charges for bounds of its sums: the mean of
-    values `beyond` the grid, and the mean by which values lie `off` their cells; `off_places`,
-    shape (n - 1,), is that of each cell, in steps."""
-
-    step: float
-    places: np.ndarray
-    masses: np.ndarray
-    off_places: np.ndarray
-    off: float
-    beyond: float
-
-    @cached_property
-    def _values(self) -> np.ndarray:
-        return self.step * self.places
-
-    @cached_property
-    def _log_masses(self) -> np.ndarray:
-        return np.log(self.masses + TINY)
-
-    @cached_property
-    def deviation(self) -> float:
-        """Standard deviation."""
-        mean = float(np.einsum("i,i", self.masses, self._values))
-        return math.sqrt(np.einsum("i,i", self.masses, (self._values - mean) ** 2))
-
-    def mean_of(self, count: int, deviation: float, unseen: float) -> MeanAboveZero:
-        """Return an upper bound of the mean of the positive part of the mean of `count` independent
-        values, of about this standard deviation; a bound that is no more than `unseen` need not be
-        close."""
-        unit = 1 / (deviation * math.sqrt(count))
-        least = min(_LEAST_TILT * unit, 1 / max(float(self.places[-1]) * self.step, 1e-300))
-        tilts = np.geomspace(least, _MOST_TILT * unit, _TILTS)
-        work.spend(work.TERM * tilts.size * self.places.size)
-        cumulants = self.cumulants(tilts)
-        # Chernoff's bound, x_+ <= e^(tilt x) / (e tilt), is enough where it is not seen
-        log_bounds = count * cumulants - np.log(tilts * math.e * count)
-        best = int(np.argmin(log_bounds))
-        mean = math.exp(min(log_bounds[best], 0.0)) * (1 + 1e-9)
-        if mean > unseen / 2:
-            best, terms = self.tilted(count, tilts, cumulants, log_bounds)
-            mean = self.mean_above_zero(count, tilts[best], cumulants[best], terms) / count
-        tilt, log_mgf = float(tilts[best]), float(cumulants[best])
-        # values off their cells: each moves the mean by so much, or weighs so much more mass
-        share = count * self.off_cells(tilt, log_mgf)
-        by_mass = math.exp(min(count * log_mgf, 600.0)) * math.expm1(min(share, 600.0))
-        charge = min(self.off, by_mass / (math.e * tilt * count) * (1 + 1e-9))
-        return MeanAboveZero(mean + self.beyond + charge + TINY, charge)
-
-    def cumulants(self, tilts: np.ndarray) -> np.ndarray:
-        """log E e^(tilt Z)."""
-        exponents = np.multiply.outer(tilts, self._values) + self._log_masses
-        largest = exponents.max(axis=1)
-        exponents -= largest[:, None]
-        return np.asarray(largest + np.log(np.exp(exponents).sum(axis=1)))
-
-    def tilted(
-        self, count: int, tilts: np.ndarray, cumulants: np.ndarray, log_bounds: np.ndarray
-    ) -> tuple[int, int]:
-        """Return the tilt that suits a sum, and the number of terms that a transform with it
-        needs."""
-        # where Chernoff's bound is nearly the smallest, round-off is small, too; the last tilt only
-        # tells how far those before it reach
-        needed = self._needed(count, tilts, cumulants)
-        needed[log_bounds[:-1] > log_bounds[:-1].min() + _LOG_LOOSE] = np.inf
-        fewest = int(np.argmin(needed))
-        terms = math.ceil(min(needed[fewest], _MOST_TERMS)) + 2
-        return fewest, int(fft.next_fast_len(max(terms, 16), real=True))
-
-    def _needed(self, count: int, tilts: np.ndarray, cumulants: np.ndarray) -> np.ndarray:
-        """Return the number of terms N of a transform with each tilt but the last such that mass
-        that comes round is not seen, about: e^(-tilt N h) of the values below 0, and the mass above
-        N h, by Chernoff's bound with a larger tilt."""
-        below = (_LOG_SEEN + 4 - count * cumulants[:-1]) / tilts[:-1]
-        farther = np.subtract.outer(tilts, tilts[:-1])
-        rise = count * np.subtract.outer(cumulants, cumulants[:-1]) + _LOG_SEEN
-        ends = np.divide(rise, farther, out=np.full(rise.shape, np.inf), where=farther > 0)
-        above = np.minimum(ends.min(axis=0), count * float(self._values[-1]))
-        return np.asarray(np.maximum(below, above) / self.step)
-
-    def mean_above_zero(self, count: int, tilt: float, log_mgf: float, terms: int) -> float:
-        """Return an upper bound of the mean of the positive part of a sum on the grid.
-
-        It is the mean of P^k W over the frequencies of a transform, P that of the tilted masses and
-        W that of the weights h j e^(-tilt h j), j >= 1. With N frequencies a sum S is weighed at
-        all j >= 1 that differ from it by multiples of N, the one at S among them.
-        """
-        work.spend(work.transform(terms) + work.NUMBER * 12 * terms)
-        log_factors = tilt * self._values
-        sizes = 2 + np.abs(log_factors) + 2 * abs(log_mgf) + np.abs(self._log_masses)
-        exponents = log_factors - log_mgf + self._log_masses
-        masses = np.exp(exponents) * (1 + 4 * _EPS * sizes)
-        # the mean at index 0 keeps the phases of all entries that matter small
-        middle = round(float(np.einsum("i,i", masses, self.places)))
-        cyclic = np.bincount((self.places - middle) % terms, masses, minlength=terms)
-        spectrum = np.asarray(fft.rfft(cyclic))
-        # of an entry of a transform of masses of total 1 ("Round-off of the transform")
-        stage_error = 4 * _EPS * math.log2(terms)
-        size = np.abs(spectrum) + stage_error
-        kept = np.flatnonzero(size > math.exp(_LOG_VANISHING / count))
-        work.spend(work.TERM * 16 * kept.size)
-        spectrum, size = spectrum[kept], size[kept]
-        angle = 2 * math.pi / terms * kept
-        turned = (2 * math.pi / terms) * ((count * middle % terms) * kept % terms)
-        # 1 - q for q = e^(-tilt h - i angle), without cancellation
-        decay = math.exp(-tilt * self.step)
-        rest = -math.expm1(-tilt * self.step) + 2 * decay * np.sin(angle / 2) ** 2
-        rest = rest + 1j * decay * np.sin(angle)
-        weights = self.step * decay * np.exp(-1j * angle) / rest**2
-        power = spectrum**count * np.exp(-1j * turned)
-        # of a real transform conjugate pairs are stored once
-        pairs = np.where((kept == 0) | (2 * kept == terms), 1.0, 2.0)
-        total = float(np.sum(pairs * (power * np.conj(weights)).real))
-        # |z^k - w^k| <= k max(|z|, |w|)^(k-1) |z - w|, and what powers round, which grows with the
-        # phase
-        largest = pairs * np.abs(weights) * np.exp(count * np.log(size))
-        relative = stage_error / size + 8 * _EPS * (1 + np.abs(np.angle(spectrum)))
-        total += float(np.sum(largest * (count * relative + 128 * _EPS)))
-        # no weight is larger than the first one
-        total += (
-            terms
-            * math.exp(_LOG_VANISHING)
-            * self.step
-            * decay
-            / math.expm1(-tilt * self.step) ** 2
-        )
-        rounding = 16 * _EPS * (8 + count * abs(log_mgf))
-        return total / terms * math.exp(min(count * log_mgf, 600.0)) * (1 + rounding)
-
-    def off_cells(self, tilt: float, log_mgf: float) -> float:
-        """Return the share of the tilted mass that weighs as much as values off their cells."""
-        # twice at the lower end of a cell, once at each of the next two points
-        factors = np.exp(np.minimum(tilt * self._values - log_mgf, 600.0))
-        last = factors[-1]
-        after = np.append(factors[2:], last)
-        return float(np.sum(self.off_places * (2 * factors[:-1] + factors[1:] + after)))

@@ -18,11 +18,11 @@ import numpy as np
 from scipy.special import betaincc
 
 from dpsub.accounting.engine import work
+from dpsub.accounting.engine.grid_sums import GridLaw
 from dpsub.accounting.engine.profiles import gaussian_profile
 from dpsub.accounting.schemes.allocation.one_step import MeanLaw, mean_laws
 from dpsub.accounting.schemes.allocation.opposite import upper_means
 from dpsub.accounting.schemes.shuffling.among_nulls import AmongNulls, ValueGrid
-from dpsub.accounting.schemes.shuffling.differences import GridLaw
 
 _WEIGHTS = 96  # weights p that are tried
 # charges at order 1 of the largest and of the smallest weight; and the mean number of clones from

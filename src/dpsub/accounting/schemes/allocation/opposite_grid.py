@@ -1,0 +1,152 @@
+"""Random allocation to 1 of t steps where the record at C is replaced by -C among zero records
+(docs/proofs/allocation.md, Theorem 79), on grids of equal steps.
+
+Sums of Z = E(f) - a E(-f), E(u) = exp(u x - u^2/2), are formed at once for all steps, by transforms
+(`GridLaw`), where the values of one step are not too far apart for a grid; else pair by pair
+(`opposite`). From above each cell's mass is moved to its ends, with its mean kept; from below the
+cells are all that an attack sees of an output.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpsub.accounting.engine import work
+from dpsub.accounting.engine.cell_masses import TINY, normal_masses
+from dpsub.accounting.engine.grid_sums import GridLaw
+from dpsub.accounting.schemes.allocation.opposite import Attained
+
+_EPS = float(np.finfo(float).eps)
+_DEEPEST = 37.0  # deviations: masses further out are no doubles
+_KEPT = 1e-290  # smaller masses have lost their digits
+_UNTOLD = 0.03  # of a bound: what round-off may be of it
+_TILTS = 24  # that are tried for a sum
+_NARROW = 10.0  # smallest value of a grid, over its largest one: smaller ones hardly ever count
+
+
+@dataclass(frozen=True)
+class OppositeGrid:
+    """Z at one order, on a grid.
+
+    Parameters
+    ----------
+    order : float
+        a >= 1.
+    f : float
+        1 / s.
+    t : int
+        Number of steps.
+    fineness : float
+        Step of the grid, in deviations of Z.
+    unseen : float
+        What is left beyond the grid, of the mean of the positive part, about.
+    """
+
+    order: float
+    f: float
+    t: int
+    fineness: float
+    unseen: float
+
+    @cached_property
+    def deviation(self) -> float:
+        """Standard deviation of Z."""
+        own, both = math.expm1(min(self.f**2, 600.0)), math.expm1(-(self.f**2))
+        return math.sqrt(own * (1 + self.order**2) - 2 * self.order * both)
+
+    @property
+    def step(self) -> float:
+        return self.fineness * self.deviation
+
+    @property
+    def size(self) -> int:
+        """Number of places."""
+        lowest, highest = self._ends
+        return math.ceil((highest - lowest) / self.step)
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """Values beyond which there is little."""
+        rare = max(-float(ndtri(min(max(self.unseen, TINY), 0.25))), 1.0)
+        highest = max(self._value(min(self.f + rare, _DEEPEST)), self.step)
+        return max(self._value(-rare), -_NARROW * highest), highest
+
+    def _value(self, x: float) -> float:
+        f = self.f
+        return math.exp(f * x - f * f / 2) - self.order * math.exp(-f * x - f * f / 2)
+
+    @cached_property
+    def _places(self) -> np.ndarray:
+        lowest, highest = (each / self.step for each in self._ends)
+        return np.arange(min(math.floor(lowest), -1), max(math.ceil(highest), 1) + 1)
+
+    def _edges(self, values: np.ndarray) -> np.ndarray:
+        """Return about where Z has these values."""
+        # a quadratic equation for e^(f x), whose positive root is a sum of positive terms
+        shrunk = math.exp(-(self.f**2) / 2)
+        root = np.sqrt(values * values + 4 * self.order * shrunk * shrunk)
+        above = values >= 0
+        raised = np.where(above, values + root, 4 * self.order * shrunk**2) / (
+            2 * shrunk * np.where(above, 1.0, root - values)
+        )
+        return np.asarray(np.clip(np.log(raised) / self.f, -_DEEPEST, _DEEPEST))
+
+    def upper_mean(self) -> float | None:
+        """Return an upper bound of H_a for 1 of t steps, if round-off does not show in it."""
+        mean = self._from_above().mean_of(self.t, self.deviation, self.unseen)
+        return mean.value if mean.charge <= _UNTOLD * mean.value else None
+
+    def _from_above(self) -> GridLaw:
+        """Return the law on the grid: values below it are moved up to it, those above it down, and
+        charged."""
+        f, a, h = self.f, self.order, self.step
+        values = h * self._places
+        work.spend(work.TERM * 20 * values.size)
+        x = self._edges(values)
+        up, down = np.exp(f * x - f * f / 2), a * np.exp(-f * x - f * f / 2)
+        # how far the value of an edge is from its place, and what both are rounded by
+        off = np.abs(up - down - values) + _EPS * np.abs(values)
+        off += _EPS * (8 + 4 * (f * np.abs(x) + f * f)) * (up + down)
+        (mass, mass_error), (ahead, ahead_error), (behind, behind_error) = (
+            normal_masses(x, mean) for mean in (0.0, f, -f)
+        )
+        below = float(mass[0] + mass_error[0])
+        # of the cells right of each edge
+        mass, mass_error, ahead, behind = mass[1:], mass_error[1:], ahead[1:], a * behind[1:]
+        error = ahead_error[1:] + a * behind_error[1:] + np.abs(values) * mass_error
+        error += 8 * _EPS * (ahead + behind + np.abs(values) * mass)
+        excess = ahead - behind - values * mass
+        to_upper = np.clip(excess[:-1] / h, 0.0, mass[:-1])
+        charge = error[:-1] / h + mass_error[:-1] + 8 * _EPS * mass[:-1] + TINY
+        masses = np.zeros(values.size)
+        masses[:-1] += mass[:-1] - to_upper + charge
+        masses[1:] += to_upper + charge
+        masses[0] += below
+        masses[-1] += float(mass[-1] + mass_error[-1])
+        beyond = max(float(excess[-1]), 0.0) + float(error[-1] + off[-1] * mass[-1]) + TINY
+        by_cell = (mass + mass_error)[:-1] * np.maximum(off[:-1], off[1:])
+        total = float(by_cell.sum()) * (1 + 4 * _EPS * by_cell.size)
+        return GridLaw(h, self._places, masses * (1 + 4 * _EPS), by_cell / h, total, beyond, _TILTS)
+
+    def attained(self) -> Attained | None:
+        """Return the probabilities of the event that the places of all t outputs add up to more
+        than 0, if round-off does not show in them."""
+        places = self._places
+        work.spend(work.TERM * 16 * places.size)
+        edges = self._edges(self.step * (places[:-1] + 0.5))
+        masses = [normal_masses(edges, mean) for mean in (0.0, self.f, -self.f)]
+        # outputs in other cells are no event
+        kept = np.min([values for values, _ in masses], axis=0) > _KEPT
+        error = max(float(np.max(errors[kept] / values[kept])) for values, errors in masses)
+        null, *others = (values[kept] for values, _ in masses)
+        law = GridLaw(self.step, places[kept], null, np.zeros(null.size - 1), 0.0, 0.0, _TILTS)
+        (ahead, at_most), (_, behind) = law.above_zero(self.t, others, self.deviation)
+        if at_most - ahead > _UNTOLD * (ahead - self.order * behind):
+            return None
+        off = 2 * self.t * error
+        return Attained(max(ahead * (1 - off), 0.0), min(behind * (1 + off) + TINY, 1.0))
