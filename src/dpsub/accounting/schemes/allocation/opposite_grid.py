@@ -44,7 +44,7 @@ class OppositeGrid:
     fineness : float
         Step of the grid, in deviations of Z.
     unseen : float
-        What is left beyond the grid, of the mean of the positive part, about.
+        Mean of the positive part beyond the grid, about.
     """
 
     order: float
