@@ -17,16 +17,15 @@ from scipy.stats import binom
 import dpsub
 from dpsub.accounting.engine.bracket import Target
 from dpsub.accounting.engine.pld import PrivacyLossDistribution, two_sided_pld
-from dpsub.accounting.games import game
+from dpsub.accounting.games import game, half_lines
 from dpsub.accounting.games.game import (
     Copies,
     Game,
     GaussianCell,
     GaussianCells,
-    best_half_line,
-    spread_charges,
     tilted_kernels,
 )
+from dpsub.accounting.games.half_lines import best_half_line, spread_charges
 from dpsub.sampling import Multistage, MustOW, Sampler, Wor, Wr
 from dpsub.streams import stream
 from tests import tiny_mechanisms
@@ -284,7 +283,7 @@ def test_best_half_line_is_the_largest_value_over_thresholds(draw: int) -> None:
 @pytest.mark.parametrize("steps", [1, 2, 3, 40])
 def test_what_newton_steps_leave_is_charged(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound holds however early they end."""
-    monkeypatch.setattr(game, "_NEWTON_STEPS", steps)
+    monkeypatch.setattr(half_lines, "_NEWTON_STEPS", steps)
     draws = rng(7)
     weights = [draws.normal(0, 3, 4000), draws.normal(2, 4, 4000)]
     distances = [draws.exponential(2, 4000) + 0.1, draws.exponential(0.5, 4000) + 0.1]
@@ -299,6 +298,45 @@ def test_what_newton_steps_leave_is_charged(steps: int, monkeypatch: pytest.Monk
     assert np.all(found >= truth - 1e-15)
     if steps == 40:
         assert np.all(found <= truth + 1e-11 * ndtr(low) + 1e-15)
+
+
+def of_two_points(draw: int) -> tuple[list[tuple[np.ndarray, float]], np.ndarray]:
+    """Terms of orders and charges with two distances, and the best thresholds by bisection."""
+    draws = rng(300 + draw)
+    apart, reach = np.exp(draws.uniform(-4, 1.5, 2)).tolist()
+    orders, charges = draws.exponential(1, (40, 1)), draws.normal(0, 4, (40, 60))
+    charges[0] = -np.inf
+    low, high = np.full(charges.shape, -2000.0), np.full(charges.shape, 2000.0)
+    for _ in range(100):
+        middle = (low + high) / 2
+        first, second = orders + middle * apart - apart**2 / 2, charges + middle * reach
+        is_right = np.logaddexp(first, second - reach**2 / 2) > 0
+        low, high = np.where(is_right, low, middle), np.where(is_right, middle, high)
+    return [(orders, apart), (charges, reach)], low
+
+
+@pytest.mark.parametrize("draw", range(8))
+def test_newton_steps_may_begin_anywhere(draw: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    terms, best = of_two_points(draw)
+    truth = ndtr(best) - sum(np.exp(w) * ndtr(best - d) for w, d in terms)
+    noise = rng(400 + draw).normal(0, 3, best.shape)
+    monkeypatch.setattr(half_lines, "_first_threshold", lambda terms: best + noise)
+    found = best_half_line(*terms)
+    assert np.all(found >= truth - 1e-15)
+    assert np.all(found <= truth + 1e-8 * ndtr(best) + 1e-15)
+
+
+@pytest.mark.parametrize("draw", range(8))
+def test_newton_steps_begin_close(draw: int) -> None:
+    """So close that one step is enough; a pair of distances for each place of the first axis, and
+    one for all of them, have the same places."""
+    terms, best = of_two_points(draw)
+    farthest = max(d for _, d in terms)
+    distances = [(w, np.array(max(d, 1e-3 * farthest))) for w, d in terms]
+    found = half_lines._first_threshold(distances)
+    assert np.all(np.abs(found - best) * farthest <= 1e-3)
+    rows = [(np.stack([w, w]), np.full((2, 1, 1), d)) for w, d in distances]
+    assert np.array_equal(half_lines._first_threshold(rows), np.stack([found, found]))
 
 
 @pytest.mark.parametrize("distance", [1e-4, 1e-7, 1e-10, 1e-12])

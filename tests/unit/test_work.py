@@ -23,7 +23,8 @@ from dpsub.accounting.engine.fourier import ComposedLoss, damped_sums
 from dpsub.accounting.engine.pairs import FillerPair, PoissonPair, WorPair
 from dpsub.accounting.engine.profiles import GroupLemma
 from dpsub.accounting.engine.work import OutOfWorkError
-from dpsub.accounting.games.game import Copies, best_half_line
+from dpsub.accounting.games.game import Copies
+from dpsub.accounting.games.half_lines import best_half_line
 from dpsub.accounting.schemes.allocation import one_step
 from dpsub.accounting.schemes.shuffling import largest_step
 from dpsub.errors import ArgumentError

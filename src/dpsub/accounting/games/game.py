@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -23,79 +23,19 @@ from scipy.special import logsumexp, ndtr
 
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import Target
-from dpsub.accounting.engine.cell_masses import tail_differences
 from dpsub.accounting.engine.pairs import complement, log_complement
 from dpsub.accounting.engine.pld import PrivacyLossDistribution, Profile
 from dpsub.accounting.engine.profiles import PROFILE_ERROR
+from dpsub.accounting.games.half_lines import (
+    MOST_CHARGED,
+    STEEPEST,
+    best_half_line,
+    spread_charges,
+    three_points,
+)
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
-# relative, charged for positive and negative terms of a profile (tails to 40 deviations)
-TERM_ERROR = 4e-12
-# what rounding may do to the equation of a threshold, over the size of its terms
-ROOT_ERROR = 1e-12
-_NEWTON_STEPS = 40
-# least f over d, and least h: larger ones are less private
-_LEAST, _FLATTEST = 1e-3, 1e-5
-# largest h for which charges are spread
-STEEPEST = 8.0
-# log of the largest charge: smaller ones are less private
-MOST_CHARGED = 690.0
-
-
-def best_half_line(
-    *points: tuple[np.ndarray, float | np.ndarray], added: float = TERM_ERROR / 8
-) -> np.ndarray:
-    """Upper bounds of S = sup over t of Phi(t) - sum over points (ln w, d) of w Phi(t - d), with
-    broadcasting; distances d >= 0 in units of the noise.
-
-    The best t is where the sum of w exp(t d - d^2 / 2) is 1. Its logarithm is a convex, increasing
-    function of t, so Newton steps from the right stay there; the remainder after the last step
-    is bounded by its curvature and charged (docs/proofs/numerics.md, "S and Psi"). Steps end where
-    the charge is at most the share `added` of Phi.
-    """
-    farthest = np.maximum.reduce(np.broadcast_arrays(*(distance for _, distance in points)))
-    terms = [
-        (np.minimum(log_weight, MOST_CHARGED), np.maximum(distance, _LEAST * farthest))
-        for log_weight, distance in points
-    ]
-    nearest = np.minimum.reduce(np.broadcast_arrays(*(d for _, d in terms)))
-    # each term alone gives a place that is too far to the right
-    t = reduce(np.minimum, (d / 2 - log_weight / d for log_weight, d in terms))
-    for _ in range(_NEWTON_STEPS):
-        work.spend(work.TERM * 5 / 2 * np.size(t) * len(terms))
-        exponents = [log_weight + t * d - d * d / 2 for log_weight, d in terms]
-        largest = reduce(np.maximum, exponents)
-        parts = [np.exp(exponent - largest) for exponent in exponents]
-        total = sum(parts)
-        residual = largest + np.log(total)
-        slope = sum(d * part for part, (_, d) in zip(parts, terms, strict=True)) / total
-        moved = residual / slope
-        t = t - moved
-        # the second derivative is a variance of distances
-        by_curvature = ((farthest - nearest) * moved) ** 2 / 8
-        rounding = 4 * ROOT_ERROR * (1 + farthest * (np.abs(t) + farthest))
-        hidden = by_curvature + rounding
-        away = hidden / nearest
-        # the share of Phi that may lie between t and the best one
-        between = np.minimum(away * (1 + np.abs(t) + away), 1.0)
-        if np.all((hidden * between <= added) | (by_curvature <= rounding)):
-            break
-    work.spend(work.TERM * 6 * np.size(t))
-    gain = ndtr(t)
-    losses = sum(np.exp(log_weight) * ndtr(t - d) for log_weight, d in terms)
-    at_most = ndtr(t + away)
-    charge = np.expm1(np.minimum(hidden, 1.0)) * between * at_most
-    value = gain - losses + TERM_ERROR * (gain + losses) + charge
-    return np.asarray(np.clip(np.where(hidden < 1, value, at_most), 0.0, 1.0))
-
-
-def three_points(
-    log_order: np.ndarray, log_charge: np.ndarray, reach: float, apart: float
-) -> np.ndarray:
-    """Upper bounds of Psi(a, tau; f, d) (Lemma 12), a >= 1, tau >= 0; f and d in units of the
-    noise."""
-    return best_half_line((log_order, apart), (log_charge, reach))
 
 
 def replaced_profile(
@@ -115,72 +55,6 @@ def replaced_profile(
         return np.asarray(np.minimum(rate * bound * (1 + PROFILE_ERROR), 1.0))
 
     return profile
-
-
-# bins on either side, of those of one width
-_BINS = 0.5
-# deviations beyond which a tail is none
-_FARTHEST = 40.0
-# logarithm of a base's weight of 1, and its probability
-_ALONE, _SURE = np.zeros(1), np.ones(1)
-
-
-def spread_charges(
-    height: float, reach: float, log_bases: np.ndarray = _ALONE, base_weights: np.ndarray = _SURE
-) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of the points, and the weights, of a law under which no falling convex function
-    has a smaller mean than under u W, up to the probability of N(0, 1) left of -`reach`: W =
-    exp(h Z - h^2 / 2), and u independent of it, with the given points and weights.
-
-    Bins of Z, for each u, are moved to their ends, with the mean of u W kept, and what is right of
-    them to the last one; u = 0 is a point of its own (docs/proofs/numerics.md, "W").
-    """
-    h = max(height, _FLATTEST)
-    width = min(max(0.08 / h, 0.1), 1.0)
-    # ever wider bins, where there is ever less mass
-    bins = math.ceil(_BINS * reach / width)
-    half = 2 * np.sinh(np.linspace(0.0, math.asinh(reach / 2), bins + 1))
-    z = np.concatenate([-half[:0:-1], half])
-    z[[0, -1]] = -reach, reach
-    log_points = h * z - h * h / 2
-    is_zero = log_bases == -np.inf
-    at_zero = float(base_weights[is_zero].sum())
-    log_bases, base_weights = log_bases[~is_zero], base_weights[~is_zero]
-    narrowed = 4 if log_bases.size > 1 else 1
-    if narrowed > 1:
-        log_points = _joined(log_points, log_bases, h * width / narrowed)
-    else:
-        log_points = log_points + log_bases
-    # where Z is at each end, for each u
-    z = (log_points - log_bases[:, None] + h * h / 2) / h
-    # under N(v, 1), whose density for v = h is W times that for v = 0: bins right of the centre as
-    # differences of the upper tail
-    mass, mean = (tail_differences(ndtr(z - v), ndtr(v - z), z[:, 1:] <= v) for v in (0.0, h))
-    growth = -np.expm1(-np.diff(log_points))
-    right = np.exp(np.clip(log_points[1:] - log_bases[:, None], -MOST_CHARGED, MOST_CHARGED))
-    up = np.clip((mean / right - mass * (1 - growth)) / growth, 0.0, mass)
-    # tails are off by eps (8 + 4 z^2) of themselves; dividing by the growth enlarges that
-    farthest = np.clip(np.maximum(np.abs(z[:, :-1]), np.abs(z[:, 1:])), reach, _FARTHEST)
-    error = narrowed * (64 + 16 * farthest**2) * _EPS * mass / growth
-    weights = np.zeros(z.shape)
-    weights[:, :-1] = mass - up + error
-    weights[:, 1:] += up + error
-    weights[:, -1] += ndtr(-z[:, -1])
-    weights = np.einsum("j,jk->k", base_weights, weights)
-    if at_zero == 0:
-        return log_points, weights
-    return np.append(-np.inf, log_points), np.append(at_zero, weights)
-
-
-def _joined(log_points: np.ndarray, log_bases: np.ndarray, apart: float) -> np.ndarray:
-    """Ends of bins for u W, from those for W: from the least of both on, and at the points of u
-    where those of W are closer, as far as they are this far apart."""
-    least, largest = float(log_bases.min()), float(log_bases.max())
-    outer = [log_points[0] + min(least, 0.0), log_points[-1] + max(largest, 0.0)]
-    ends = np.unique(np.concatenate([log_points, log_bases, outer]))
-    kept = np.diff(ends, prepend=-np.inf) >= apart
-    kept[-1] = True
-    return np.asarray(ends[kept])
 
 
 class Branch(NamedTuple):
@@ -215,7 +89,7 @@ class Copies:
         """(1 - q) / q, q = `passed`."""
         return complement(self.passed, self.missed) / self.passed
 
-    @property
+    @cached_property
     def log_bases(self) -> np.ndarray:
         """Logarithms of u at the points: the part of its charge that a base of this weight pays."""
         base = np.array(self.points)
@@ -229,10 +103,19 @@ class Copies:
         """The law of the base's weight, given that the record is drawn so often."""
         if not self.branches:
             return np.array(self.weights)
-        chances = np.array([branch.counts[count] for branch in self.branches])
-        laws = np.array([branch.weights for branch in self.branches])
+        chances, laws = self._chances[:, count], self._laws
         mixed = np.einsum("j,jk->k", chances, laws)
         return mixed / self.counts[count] * (1 + 8 * _EPS * chances.size)
+
+    @cached_property
+    def _chances(self) -> np.ndarray:
+        """Of counts, for each branch."""
+        return np.array([branch.counts for branch in self.branches])
+
+    @cached_property
+    def _laws(self) -> np.ndarray:
+        """Weights of the points, for each branch."""
+        return np.array([branch.weights for branch in self.branches])
 
     def paid(
         self, log_order: np.ndarray, likely: Sequence[int], log_charges: Sequence[np.ndarray]
@@ -269,12 +152,9 @@ class Copies:
     def _owed(self, likely: Sequence[int], charges: np.ndarray) -> np.ndarray:
         """What all branches together owe the base of a record that did not pass, for charges over
         a - 1, shape (counts, n)."""
-        owed = np.zeros(charges.shape[1])
-        for branch in self.branches:
-            chances = np.array([branch.counts[count] for count in likely])
-            asked = np.einsum("l,ln->n", chances, charges)
-            owed += np.maximum(asked - branch.counts[0] * (1 - 2 * _LAW_ERROR), 0.0)
-        return owed
+        asked = np.einsum("jl,ln->jn", self._chances[:, likely], charges)
+        own = self._chances[:, :1] * (1 - 2 * _LAW_ERROR)
+        return np.asarray(np.maximum(asked - own, 0.0).sum(axis=0))
 
     @classmethod
     def of_draws(
@@ -412,8 +292,8 @@ class CellProfile:
         likely = [count for count in range(1, len(counts)) if counts[count] > self.tail] or [1]
         work.spend(work.TERM * 6 * log_order.size * len(likely) + work.NUMBER * 20 * len(counts))
         # counts that are left out are charged as a whole (docs/proofs/numerics.md, "Trimming")
-        left_out = [counts[count] for count in range(1, len(counts)) if count not in likely]
-        lost = math.fsum([*left_out, self.copies.rest])
+        left_out = set(range(1, len(counts))).difference(likely)
+        lost = math.fsum([*(counts[count] for count in left_out), self.copies.rest])
         radii = self._radii(likely)
         log_base = self.copies.log_bases
         total = np.full(log_order.shape, lost)
@@ -432,8 +312,8 @@ class CellProfile:
             if start == 0 and likely[0] == 1:
                 by_height = self._by_height(log_order, charges[0], weights[0])
                 bounds[0] = np.minimum(bounds[0], by_height)
-            for count, bound in zip(likely[some], bounds, strict=True):
-                total += counts[count] * bound
+            chances = np.array([counts[count] for count in likely[some]])
+            total += np.einsum("l,li->i", chances, bounds)
         return np.asarray(np.minimum(passed * total * (1 + PROFILE_ERROR), 1.0))
 
     def _radii(self, counts: Sequence[int]) -> list[float]:
@@ -456,14 +336,17 @@ class CellProfile:
             return np.ones(log_order.shape)
         reach = max(8.5, math.sqrt(-2 * math.log(self.tail)))
         log_points, weights = spread_charges(height, reach, self.copies.log_bases, base_weights)
-        charges = log_charge[:, None] + log_points
-        values = best_half_line(
-            (log_order[:, None], self.apart / self.noise_multiplier),
-            (charges, self.foot / self.noise_multiplier),
-            added=_ADDED,
-        )
+        apart, foot = self.apart / self.noise_multiplier, self.foot / self.noise_multiplier
         # mass left of the first point is charged as 1 (docs/proofs/numerics.md, "W")
-        return np.asarray(np.einsum("ij,j->i", values, weights) + float(ndtr(-reach)))
+        bounds = np.full(log_order.shape, float(ndtr(-reach)))
+        # few orders at a time stay in the caches
+        together = max(1, _TOGETHER // log_points.size)
+        for start in range(0, log_order.size, together):
+            some = slice(start, start + together)
+            charge = log_charge[some, None] + log_points
+            values = best_half_line((log_order[some, None], apart), (charge, foot), added=_ADDED)
+            bounds[some] += np.einsum("ij,j->i", values, weights)
+        return bounds
 
     def _charges(
         self, log_order: np.ndarray, likely: Sequence[int], radii: Sequence[float]
@@ -476,43 +359,49 @@ class CellProfile:
             budget = np.log(np.expm1(log_order)) + math.log(counts[0] + self.copies.odds)
         if len(likely) == 1:
             return [budget - math.log(counts[likely[0]])]
-        chances = np.array([counts[count] for count in likely])[:, None]
-        near = np.array(radii)[:, None]
-        far = near - np.array(likely)[:, None] * self.apart / self.noise_multiplier
+        chances = np.array([counts[count] for count in likely])[:, None, None]
+        near = np.array(radii)[:, None, None]
+        far = near - np.array(likely)[:, None, None] * self.apart / self.noise_multiplier
 
-        def tilted(place: np.ndarray, c: np.ndarray, log_weight: np.ndarray) -> np.ndarray:
-            exponent = log_weight + place * c - place * place / 2
-            return np.asarray(np.exp(np.minimum(exponent, MOST_CHARGED)))
+        def tilted(place: np.ndarray, c: np.ndarray, x: np.ndarray | float) -> np.ndarray:
+            exponent = (x - place * place / 2) + place * c
+            # exponentials that underflow take long, and count for nothing
+            return np.asarray(np.exp(np.clip(exponent, -MOST_CHARGED, MOST_CHARGED)))
 
         def paid(c: np.ndarray, x: np.ndarray) -> np.ndarray:
-            """p_l tau_l where c is the best, at orders e^x, shape (counts, n)."""
-            charges = tilted(near, c, np.zeros(1)) - tilted(far, c, x)
-            return np.asarray(chances * np.maximum(charges, 0.0))
+            """p_l tau_l where c, shape (places, n), is the best at orders e^x."""
+            work.spend(work.TERM * 2 * chances.size * c.size)
+            return np.asarray(chances * np.maximum(tilted(near, c, 0.0) - tilted(far, c, x), 0.0))
 
         # which c spends the budget: by ever closer tables of it at some orders, most of these where
-        # losses are, by interpolation between them
+        # losses are, by interpolation in the last one and between orders
         few = np.unique(np.geomspace(1, log_order.size, _THRESHOLDS).astype(int)) - 1
-        evaluations = _TABLES * _PLACES * few.size + log_order.size
-        work.spend(work.TERM * 3 * chances.size * evaluations)
+        orders, enough, column = log_order[few], budget[few], np.arange(few.size)
+
+        def log_owed(c: np.ndarray) -> np.ndarray:
+            return np.asarray(np.log(np.maximum(paid(c, orders).sum(axis=0), _TINY)))
+
         low = np.full(few.size, -10.0)
-        high = radii[-1] + (np.maximum(budget[few], 0.0) + 40) / max(radii[0], 0.25 * widest)
-        orders, column = np.tile(log_order[few], _PLACES), np.arange(few.size)
+        high = radii[-1] + (np.maximum(enough, 0.0) + 40) / max(radii[0], 0.25 * widest)
+        places = np.linspace(0.0, 1.0, _PLACES + 2)[:, None]
         for _ in range(_TABLES):
-            places = np.linspace(low, high, _PLACES)
-            owed = paid(places.ravel(), orders).sum(axis=0).reshape(places.shape)
-            above = np.clip((owed <= np.exp(budget[few])).sum(axis=0), 1, _PLACES - 1)
-            low, high = places[above - 1, column], places[above, column]
-        shares = paid(np.interp(log_order, log_order[few], low), log_order)
+            ends = low + places * (high - low)
+            above = (log_owed(ends[1:-1]) <= enough).sum(axis=0)
+            low, high = ends[above, column], ends[above + 1, column]
+        least, most = log_owed(np.array([low, high]))
+        share = np.clip((enough - least) / np.maximum(most - least, _EPS), 0.0, 1.0)
+        best = np.interp(log_order, orders, low + share * (high - low))
+        shares = paid(best[None], log_order)[:, 0]
         shares[0] = np.maximum(shares[0], _TINY)
         # shares of the whole budget, so that the mean is right wherever c lies
         log_total = np.log(shares.sum(axis=0))
         with np.errstate(divide="ignore"):
-            return list(np.log(shares / chances) - log_total + budget)
+            return list(np.log(shares / chances[:, 0]) - log_total + budget)
 
 
 # share of a normal tail that stands for Newton steps that are not made: far below what cells add
 _ADDED = 1e-9
-_THRESHOLDS, _TABLES, _PLACES = 50, 4, 12
+_THRESHOLDS, _TABLES, _PLACES = 50, 6, 3
 _TOGETHER = 2**14  # numbers that are worked on together, one for each count, order and base
 
 

@@ -20,13 +20,12 @@ from dpsub.accounting.engine import work
 from dpsub.accounting.engine.pairs import complement, log_complement
 from dpsub.accounting.engine.pld import Profile
 from dpsub.accounting.engine.profiles import PROFILE_ERROR
-from dpsub.accounting.games.game import (
+from dpsub.accounting.games.game import CellProfile, Copies
+from dpsub.accounting.games.half_lines import (
     MOST_CHARGED,
     ROOT_ERROR,
     STEEPEST,
     TERM_ERROR,
-    CellProfile,
-    Copies,
     spread_charges,
     three_points,
 )

@@ -20,7 +20,7 @@ from dpsub.accounting.engine.cell_masses import LAW_ERROR, MassBounds, mixture_m
 from dpsub.accounting.engine.pairs import log_tilted_sum
 from dpsub.accounting.engine.profiles import PROFILE_ERROR, ChainProfile
 from dpsub.accounting.engine.statistic import Statistic
-from dpsub.accounting.games.game import best_half_line
+from dpsub.accounting.games.half_lines import best_half_line
 from dpsub.sampling.base import Chain, Stage
 from dpsub.sampling.laws import MultiplicityLaw
 

@@ -20,7 +20,8 @@ from dpsub.accounting.engine.cell_masses import MassBounds, mixture_masses
 from dpsub.accounting.engine.pld import Profile, RememberedProfile
 from dpsub.accounting.engine.profiles import gaussian_profile, log_lift
 from dpsub.accounting.engine.statistic import Statistic
-from dpsub.accounting.games.game import best_half_line, replaced_profile
+from dpsub.accounting.games.game import replaced_profile
+from dpsub.accounting.games.half_lines import best_half_line
 from dpsub.relations import Relation
 from dpsub.sampling.laws import MultiplicityLaw, log_binomial, log_hypergeometric
 
