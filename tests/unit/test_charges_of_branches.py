@@ -27,13 +27,13 @@ def owed(copies: Copies, u: mp.mpf, counts: list[int], charges: list[mp.mpf]) ->
     return total
 
 
-def charges_of(copies: Copies, counts: list[int], what: str) -> list[np.ndarray]:
+def charges_of(copies: Copies, counts: list[int], what: str) -> np.ndarray:
     """Logarithms of charges: those of Theorem 22 of a cell, or any."""
     if what == "any":
         drawn = stream(65, experiment="charges", cell={}, role="sample", replicate=len(counts))
         with np.errstate(divide="ignore"):
             unit = np.log(np.expm1(LOG_ORDERS))
-        return list(unit + drawn.normal(1.0, 2.0, (len(counts), LOG_ORDERS.size)))
+        return unit + drawn.normal(1.0, 2.0, (len(counts), LOG_ORDERS.size))
     profile = CellProfile(copies, 2.0, 1e-15, 2.0, 1.0, 1.0)
     return profile._charges(LOG_ORDERS, counts, profile._radii(counts))
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -99,38 +99,42 @@ class Copies:
         with np.errstate(divide="ignore"):
             return np.log(base)
 
-    def weights_of(self, count: int) -> np.ndarray:
-        """The law of the base's weight, given that the record is drawn so often."""
+    def weights_of(self, count: int | Sequence[int]) -> np.ndarray:
+        """The law of the base's weight, given that the record is drawn so often; a row for each
+        of several counts."""
+        return np.asarray(self._weights[count])
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        """The law of the base's weight for each count, shape (counts, points)."""
         if not self.branches:
-            return np.array(self.weights)
-        chances, laws = self._chances[:, count], self._laws
-        mixed = np.einsum("j,jk->k", chances, laws)
-        return mixed / self.counts[count] * (1 + 8 * _EPS * chances.size)
+            return np.tile(self.weights, (len(self.counts), 1))
+        laws = np.array([branch.weights for branch in self.branches])
+        mixed = np.einsum("jl,jk->lk", self._chances, laws)
+        # counts that do not occur have no law
+        counts = np.maximum(self.counts, _TINY)[:, None]
+        return np.asarray(mixed / counts * (1 + 8 * _EPS * len(laws)))
 
     @cached_property
     def _chances(self) -> np.ndarray:
         """Of counts, for each branch."""
         return np.array([branch.counts for branch in self.branches])
 
-    @cached_property
-    def _laws(self) -> np.ndarray:
-        """Weights of the points, for each branch."""
-        return np.array([branch.weights for branch in self.branches])
-
     def paid(
-        self, log_order: np.ndarray, likely: Sequence[int], log_charges: Sequence[np.ndarray]
-    ) -> list[np.ndarray]:
-        """The charges, lowered until the branches can pay them: each has its own base, where the
-        record passed and was not drawn, and they share that of a record that did not pass."""
+        self, log_order: np.ndarray, likely: Sequence[int], log_charges: np.ndarray
+    ) -> np.ndarray:
+        """The charges, shape (counts, n), lowered until the branches can pay them: each has its own
+        base, where the record passed and was not drawn, and they share that of a record that did
+        not pass."""
         if not self.branches:
-            return list(log_charges)
+            return log_charges
         with np.errstate(divide="ignore", invalid="ignore"):
             log_unit = np.log(np.expm1(log_order))
-            charges = np.exp([np.where(log_order > 0, x - log_unit, 0.0) for x in log_charges])
+            charges = np.exp(np.where(log_order > 0, log_charges - log_unit, 0.0))
         owed = self._owed(likely, charges)
         with np.errstate(divide="ignore"):
             share = np.log(np.minimum(self.odds / owed, 1.0) * (1 - 4 * _LAW_ERROR))
-        lowered = [x + share for x in log_charges]
+        lowered = log_charges + share
         if likely[0] > 1:
             return lowered
         # a charge of 1 for one draw makes the bound the least where that draw moves x to the base
@@ -145,9 +149,9 @@ class Copies:
         enough = self.odds * (1 - 8 * _LAW_ERROR)
         with np.errstate(divide="ignore", invalid="ignore"):
             rest = np.log(np.minimum((enough - least) / (most - least), 1.0))
-            kept = [np.log(first) + log_unit, *(x + rest for x in log_charges[1:])]
+            kept = np.vstack([np.log(first) + log_unit, log_charges[1:] + rest])
         keeps = (first > charges[0] * np.exp(share)) & (least < enough) & (log_order > 0)
-        return [np.where(keeps, one, other) for one, other in zip(kept, lowered, strict=True)]
+        return np.where(keeps, kept, lowered)
 
     def _owed(self, likely: Sequence[int], charges: np.ndarray) -> np.ndarray:
         """What all branches together owe the base of a record that did not pass, for charges over
@@ -290,7 +294,7 @@ class CellProfile:
         """Upper bounds at the given ln a >= 0, shape (n,)."""
         counts, passed = self.copies.counts, self.copies.passed
         likely = [count for count in range(1, len(counts)) if counts[count] > self.tail] or [1]
-        work.spend(work.TERM * 6 * log_order.size * len(likely) + work.NUMBER * 20 * len(counts))
+        work.spend(_FEW_ORDERS + work.TERM * 6 * log_order.size * len(likely))
         # counts that are left out are charged as a whole (docs/proofs/numerics.md, "Trimming")
         left_out = set(range(1, len(counts))).difference(likely)
         lost = math.fsum([*(counts[count] for count in left_out), self.copies.rest])
@@ -303,10 +307,10 @@ class CellProfile:
         for start in range(0, len(likely), together):
             some = slice(start, start + together)
             apart = np.array(likely[some])[:, None, None] * self.apart / self.noise_multiplier
-            charge = np.stack(charges[some])[:, :, None] + log_base
+            charge = charges[some, :, None] + log_base
             reach = np.array(radii[some])[:, None, None]
             by_weight = best_half_line((log_order[:, None], apart), (charge, reach), added=_ADDED)
-            weights = np.stack([self.copies.weights_of(count) for count in likely[some]])
+            weights = self.copies.weights_of(likely[some])
             # neither this nor the sums below wait for threads, as a dot product would
             bounds = np.einsum("lij,lj->li", by_weight, weights)
             if start == 0 and likely[0] == 1:
@@ -350,15 +354,15 @@ class CellProfile:
 
     def _charges(
         self, log_order: np.ndarray, likely: Sequence[int], radii: Sequence[float]
-    ) -> list[np.ndarray]:
-        """ln tau_l for each likely count l; any tau_l >= 0 of mean (a - 1) (p_0 + (1 - q) / q), q =
-        `passed`, are valid (Theorem 22). On a line with these radii one half-line {t > c} is the
-        best for all l, as far as charges are above 0."""
+    ) -> np.ndarray:
+        """ln tau_l for each likely count l, shape (counts, n); any tau_l >= 0 of mean
+        (a - 1) (p_0 + (1 - q) / q), q = `passed`, are valid (Theorem 22). On a line with these
+        radii one half-line {t > c} is the best for all l, as far as charges are above 0."""
         counts, widest = self.copies.counts, 2 / self.noise_multiplier
         with np.errstate(divide="ignore"):
             budget = np.log(np.expm1(log_order)) + math.log(counts[0] + self.copies.odds)
         if len(likely) == 1:
-            return [budget - math.log(counts[likely[0]])]
+            return np.asarray(budget - math.log(counts[likely[0]]))[None]
         chances = np.array([counts[count] for count in likely])[:, None, None]
         near = np.array(radii)[:, None, None]
         far = near - np.array(likely)[:, None, None] * self.apart / self.noise_multiplier
@@ -366,16 +370,16 @@ class CellProfile:
         def tilted(place: np.ndarray, c: np.ndarray, x: np.ndarray | float) -> np.ndarray:
             exponent = (x - place * place / 2) + place * c
             # exponentials that underflow take long, and count for nothing
-            return np.asarray(np.exp(np.clip(exponent, -MOST_CHARGED, MOST_CHARGED)))
+            return np.exp(np.minimum(np.maximum(exponent, -MOST_CHARGED), MOST_CHARGED))
 
         def paid(c: np.ndarray, x: np.ndarray) -> np.ndarray:
             """p_l tau_l where c, shape (places, n), is the best at orders e^x."""
-            work.spend(work.TERM * 2 * chances.size * c.size)
+            work.spend(work.TERM * 3 * chances.size * c.size)
             return np.asarray(chances * np.maximum(tilted(near, c, 0.0) - tilted(far, c, x), 0.0))
 
         # which c spends the budget: by ever closer tables of it at some orders, most of these where
         # losses are, by interpolation in the last one and between orders
-        few = np.unique(np.geomspace(1, log_order.size, _THRESHOLDS).astype(int)) - 1
+        few = _spread_places(log_order.size)
         orders, enough, column = log_order[few], budget[few], np.arange(few.size)
 
         def log_owed(c: np.ndarray) -> np.ndarray:
@@ -396,12 +400,19 @@ class CellProfile:
         # shares of the whole budget, so that the mean is right wherever c lies
         log_total = np.log(shares.sum(axis=0))
         with np.errstate(divide="ignore"):
-            return list(np.log(shares / chances[:, 0]) - log_total + budget)
+            return np.asarray(np.log(shares / chances[:, 0]) - log_total + budget)
+
+
+@cache
+def _spread_places(size: int) -> np.ndarray:
+    """Few of so many places, most of them early."""
+    return np.unique(np.geomspace(1, size, _THRESHOLDS).astype(int)) - 1
 
 
 # share of a normal tail that stands for Newton steps that are not made: far below what cells add
 _ADDED = 1e-9
 _THRESHOLDS, _TABLES, _PLACES = 50, 6, 3
+_FEW_ORDERS = 4e5  # work of a profile, however few its orders
 _TOGETHER = 2**14  # numbers that are worked on together, one for each count, order and base
 
 
