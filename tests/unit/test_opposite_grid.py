@@ -68,9 +68,16 @@ def test_ends_hold_where_losses_are_rare() -> None:
 
 
 def test_where_round_off_shows_nothing_is_said() -> None:
-    grid = OppositeGrid(math.exp(4.0), 1.0, 62, _FINE, 1e-25)
-    assert grid.attained() is None
-    assert grid.upper_mean() is None
+    rare = OppositeGrid(math.exp(4.0), 1.0, 62, _FINE, 1e-25)
+    assert rare.attained() is None
+    for grid in (rare, OppositeGrid(1.0, 1e-6, 10**6, _FINE, 1e-16)):
+        found = grid.upper_mean()
+        assert found is None or found < 1e-9
+
+
+def test_where_a_single_value_decides_nothing_is_said() -> None:
+    grid = OppositeGrid(math.e, 1.25, 10_000, 0.1, 1e-20)
+    assert grid.upper_mean() is None and grid.attained() is None
 
 
 def by_convolution(law: GridLaw, masses: np.ndarray, count: int) -> float:
@@ -83,6 +90,12 @@ def by_convolution(law: GridLaw, masses: np.ndarray, count: int) -> float:
     for _ in range(count - 1):
         sum_of = np.convolve(sum_of, one)
     return math.fsum(sum_of[1 - count * first :])
+
+
+def above_zero(law: GridLaw, count: int, masses: np.ndarray) -> tuple[float, float]:
+    bounds = law.above_zero(count, [masses], law.deviation)
+    assert bounds is not None
+    return bounds[0]
 
 
 def random_law(rng: np.random.Generator, mean: float) -> tuple[GridLaw, np.ndarray]:
@@ -102,7 +115,7 @@ def test_probabilities_of_sums_above_zero_are_held_closely(count: int, mean: flo
     for _ in range(5):
         law, others = random_law(rng, mean)
         truth = by_convolution(law, others, count)
-        ((low, high),) = law.above_zero(count, [others], law.deviation)
+        low, high = above_zero(law, count, others)
         assert low <= truth * (1 + 1e-11) and truth * (1 - 1e-11) <= high
         assert high - low <= 1e-7 * truth + 1e-300
 
@@ -113,7 +126,7 @@ def test_a_short_window_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     truth = by_convolution(law, others, 7)
     monkeypatch.setattr(grid_sums, "_LOG_SEEN", 0.5)
     monkeypatch.setattr(grid_sums, "_LOG_LOOSE", 50.0)
-    ((low, high),) = law.above_zero(7, [others], law.deviation)
+    low, high = above_zero(law, 7, others)
     assert high > truth * (1 + 1e-6)
     assert low <= truth
 

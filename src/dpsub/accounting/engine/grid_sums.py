@@ -52,7 +52,8 @@ class _Power(NamedTuple):
 class GridLaw:
     """A law on places of a grid of `step`, and the charges for bounds of its sums: the mean of
     values `beyond` the grid, and the mean by which values lie `off` their cells; `off_places`,
-    shape (n - 1,), is that of each cell, in steps. So many tilts are tried for a sum."""
+    shape (n - 1,), is that of each cell, in steps. So many tilts are tried for a sum, and nothing
+    is told of one whose transform needs more than `most_terms`."""
 
     step: float
     places: np.ndarray
@@ -61,6 +62,7 @@ class GridLaw:
     off: float
     beyond: float
     n_tilts: int = _TILTS
+    most_terms: int = _MOST_TERMS + _MOST_TERMS // 8
 
     @cached_property
     def _values(self) -> np.ndarray:
@@ -86,15 +88,19 @@ class GridLaw:
         # Chernoff's bound, x_+ <= e^(tilt x) / (e tilt), is enough where it is not seen
         log_bounds = count * cumulants - np.log(tilts * math.e * count)
         best = int(np.argmin(log_bounds))
-        mean = math.exp(min(log_bounds[best], 0.0)) * (1 + 1e-9)
+        # of sums over so many values
+        rounding = 1 + 1e-9 + 1e-14 * count
+        mean = math.exp(min(log_bounds[best], 0.0)) * rounding
         if mean > unseen / 2:
             best, terms = self.tilted(count, tilts, cumulants, log_bounds)
+            if terms > self.most_terms:
+                return MeanAboveZero(math.inf, math.inf)
             mean = self.mean_above_zero(count, tilts[best], cumulants[best], terms) / count
         tilt, log_mgf = float(tilts[best]), float(cumulants[best])
         # values off their cells: each moves the mean by so much, or weighs so much more mass
         share = count * self.off_cells(tilt, log_mgf)
         by_mass = math.exp(min(count * log_mgf, 600.0)) * math.expm1(min(share, 600.0))
-        charge = min(self.off, by_mass / (math.e * tilt * count) * (1 + 1e-9))
+        charge = min(self.off, by_mass / (math.e * tilt * count) * rounding)
         return MeanAboveZero(mean + self.beyond + charge + TINY, charge)
 
     def tilts(self, count: int, deviation: float) -> np.ndarray:
@@ -161,7 +167,7 @@ class GridLaw:
 
     def above_zero(
         self, count: int, others: Sequence[np.ndarray], deviation: float
-    ) -> list[tuple[float, float]]:
+    ) -> list[tuple[float, float]] | None:
         """Return bounds of the probability that the sum of `count` - 1 values of this law and one
         with other masses on the same places is above 0, for each of these masses; `deviation` is
         that of one value, about.
@@ -178,17 +184,20 @@ class GridLaw:
         ratio = max(1.0, *(float(np.max(masses / self.masses)) for masses in others))
         log_seen = _LOG_SEEN + math.log(ratio)
         best, terms = self.tilted(count, tilts, cumulants, log_bounds, log_seen)
+        if terms > self.most_terms:
+            return None
         tilt, log_mgf = float(tilts[best]), float(cumulants[best])
         power = self._power(count - 1, tilt, log_mgf, terms)
         turned = 2 * math.pi / terms * (power.middle % terms * power.kept % terms)
         rest = power.value * np.conj(power.decay / power.rest) * np.exp(-1j * turned)
         largest = power.pairs * power.largest / np.abs(power.rest)
         scale = math.exp(min(count * log_mgf, 600.0)) / terms
+        own_sizes = float(self._tilted(self.masses, tilt, log_mgf)[1].max())
         # of sums up to 0, and of those beyond the window by Chernoff's bound with a larger tilt
         window = self.step * terms
         again = -math.expm1(-tilt * window)
         comes_round = math.exp(-tilt * window) / again
-        if terms < count * self.places[-1]:
+        if terms < count * int(self.places[-1]):
             farther = slice(best + 1, None)
             logs = count * cumulants[farther] - (tilts[farther] - tilt) * window
             comes_round += 2 * ratio * math.exp(min(float(logs.min()), 600.0)) / again
@@ -202,8 +211,8 @@ class GridLaw:
             charge = float(np.sum(largest * (power.error + power.stage_error)))
             charge += terms * math.exp(_LOG_VANISHING) / -math.expm1(-tilt * self.step)
             # of each of the masses that are multiplied
-            rounding = 16 * _EPS * (8 + count * float(sizes.max()))
-            low = (total - charge * size) * scale * (1 - rounding)
+            rounding = 16 * _EPS * (8 + count * max(own_sizes, float(sizes.max())))
+            low = max(total - charge * size, 0.0) * scale * max(1 - rounding, 0.0)
             bounds.append((low - comes_round, (total + charge * size) * scale * (1 + rounding)))
         return bounds
 
@@ -265,8 +274,3 @@ class GridLaw:
         last = factors[-1]
         after = np.append(factors[2:], last)
         return float(np.sum(self.off_places * (2 * factors[:-1] + factors[1:] + after)))
-
-
-def _turned(power: _Power, terms: int) -> np.ndarray:
-    """Return the phases that bring the middle place back."""
-    return np.asarray(2 * math.pi / terms * (power.middle % terms * power.kept % terms))

@@ -35,10 +35,12 @@ _EPS = float(np.finfo(float).eps)
 _FINENESSES, _CELLS = (0.14, 0.1, 0.07, 0.05, 0.035, 0.025), 1.12
 _WIDEST = 0.2  # times the noise: wider cells tell too little of the rarest losses
 # the same for grids, in deviations of the values of a step; places of the coarsest one at order 1,
-# and of any, at most; how many steps there are at least
+# and of any, at most
 _ON_GRID, _CELLS_ON_GRID = (0.1, 0.05, 0.025, 0.0125), 1.25
-_FEW_PLACES, _MOST_PLACES = 2**14, 2**18
-_FEW_STEPS = 16
+_FEW_PLACES, _MOST_PLACES = 5000, 2**18
+# with fewer steps not their deviation counts alone; with more of them, and with more noise, sums of
+# pairs take less work, and round-off shows
+_FEW_STEPS, _MANY_STEPS, _MUCH_NOISE = 16, 10_000, 100.0
 # orders: by how much the log odds of the bound fall from one to the next, in cells, and more where
 # it is rare, and by how much steps between them grow
 _RARE, _GROWTH = 1e-9, 1.4
@@ -227,10 +229,11 @@ def fine_enough(deviation: float) -> tuple[float, ...]:
 
 @work.remembered(32)
 def is_on_grid(t: int, deviation: float) -> bool:
-    """Whether the values of a step are close enough together for a grid, and steps so many that
-    only their deviation counts."""
-    coarsest = OppositeGrid(1.0, 1 / deviation, t, _ON_GRID[0], _UNSEEN)
-    return t >= _FEW_STEPS and coarsest.size <= _FEW_PLACES
+    """Whether the values of a step are close enough together for a grid, and steps neither few nor
+    very many."""
+    if not _FEW_STEPS <= t <= _MANY_STEPS or deviation > _MUCH_NOISE:
+        return False
+    return OppositeGrid(1.0, 1 / deviation, t, _ON_GRID[0], _UNSEEN).size <= _FEW_PLACES
 
 
 @work.remembered(64)  # of questions that are equal: a search asks again and again

@@ -25,7 +25,9 @@ _EPS = float(np.finfo(float).eps)
 _DEEPEST = 37.0  # deviations: masses further out are no doubles
 _KEPT = 1e-290  # smaller masses have lost their digits
 _UNTOLD = 0.03  # of a bound: what round-off may be of it
-_TILTS = 24  # that are tried for a sum
+# tilts that are tried for a sum, and terms of a transform: where a single value decides, sums need
+# many, and those of pairs take less work
+_TILTS, _MOST_TERMS = 16, 2**17
 _NARROW = 10.0  # smallest value of a grid, over its largest one: smaller ones hardly ever count
 
 
@@ -97,16 +99,20 @@ class OppositeGrid:
         return np.asarray(np.clip(np.log(raised) / self.f, -_DEEPEST, _DEEPEST))
 
     def upper_mean(self) -> float | None:
-        """Return an upper bound of H_a for 1 of t steps, if round-off does not show in it."""
-        mean = self._from_above().mean_of(self.t, self.deviation, self.unseen)
-        return mean.value if mean.charge <= _UNTOLD * mean.value else None
+        """Return an upper bound of H_a for 1 of t steps, if a transform of few terms tells it."""
+        law = self._from_above()
+        mean = law.mean_of(self.t, self.deviation, self.unseen)
+        # masses are rounded up: so their sum to the power of t is above 1
+        grown = self.t * (float(law.masses.sum()) - 1)
+        is_told = mean.charge <= _UNTOLD * min(mean.value, 1.0) and grown <= _UNTOLD
+        return min(mean.value, 1.0) if is_told else None
 
     def _from_above(self) -> GridLaw:
         """Return the law on the grid: values below it are moved up to it, those above it down, and
         charged."""
         f, a, h = self.f, self.order, self.step
         values = h * self._places
-        work.spend(work.TERM * 20 * values.size)
+        work.spend(work.TERM * 10 * values.size)
         x = self._edges(values)
         up, down = np.exp(f * x - f * f / 2), a * np.exp(-f * x - f * f / 2)
         # how far the value of an edge is from its place, and what both are rounded by
@@ -128,25 +134,42 @@ class OppositeGrid:
         masses[1:] += to_upper + charge
         masses[0] += below
         masses[-1] += float(mass[-1] + mass_error[-1])
-        beyond = max(float(excess[-1]), 0.0) + float(error[-1] + off[-1] * mass[-1]) + TINY
         by_cell = (mass + mass_error)[:-1] * np.maximum(off[:-1], off[1:])
+        # also of values that lie off the first and the last cell
+        beyond = max(float(excess[-1]), 0.0) + float(error[-1] + off[-1] * mass[-1]) + TINY
+        beyond += below * float(off[0]) + float(by_cell[-1])
         total = float(by_cell.sum()) * (1 + 4 * _EPS * by_cell.size)
-        return GridLaw(h, self._places, masses * (1 + 4 * _EPS), by_cell / h, total, beyond, _TILTS)
+        return GridLaw(
+            h,
+            self._places,
+            masses * (1 + 4 * _EPS),
+            by_cell / h,
+            total,
+            beyond,
+            _TILTS,
+            _MOST_TERMS,
+        )
 
     def attained(self) -> Attained | None:
         """Return the probabilities of the event that the places of all t outputs add up to more
-        than 0, if round-off does not show in them."""
+        than 0, if a transform of few terms tells them."""
         places = self._places
-        work.spend(work.TERM * 16 * places.size)
+        work.spend(work.TERM * 10 * places.size)
         edges = self._edges(self.step * (places[:-1] + 0.5))
         masses = [normal_masses(edges, mean) for mean in (0.0, self.f, -self.f)]
         # outputs in other cells are no event
         kept = np.min([values for values, _ in masses], axis=0) > _KEPT
         error = max(float(np.max(errors[kept] / values[kept])) for values, errors in masses)
         null, *others = (values[kept] for values, _ in masses)
-        law = GridLaw(self.step, places[kept], null, np.zeros(null.size - 1), 0.0, 0.0, _TILTS)
-        (ahead, at_most), (_, behind) = law.above_zero(self.t, others, self.deviation)
-        if at_most - ahead > _UNTOLD * (ahead - self.order * behind):
+        law = GridLaw(
+            self.step, places[kept], null, np.zeros(null.size - 1), 0.0, 0.0, _TILTS, _MOST_TERMS
+        )
+        bounds = law.above_zero(self.t, others, self.deviation)
+        if bounds is None:
             return None
+        (ahead, ahead_at_most), (_, behind) = bounds
         off = 2 * self.t * error
-        return Attained(max(ahead * (1 - off), 0.0), min(behind * (1 + off) + TINY, 1.0))
+        ahead, behind = ahead * max(1 - off, 0.0), behind * (1 + off) + TINY
+        if not ahead_at_most - ahead <= _UNTOLD * (ahead - self.order * behind):
+            return None
+        return Attained(ahead, min(behind, 1.0))
