@@ -53,7 +53,7 @@ _FOR_EACH, _BESIDES, _BLOCK, _SHORT = 1.6, 14, 1.8e5, 2.2
 _WHOLE_AGAIN = 4
 # what a first play of blocks may take over what is expected: those that lose much are played again,
 # in halves; and a later one, over what the one before took
-_FIRST_PACE, _PACE = 1.25, 1.1
+_FIRST_PACE, _PACE = 1.5, 1.1
 # share of the width that blocks have added, roughly, where a play of single steps is worth its work
 _WORTH = 0.1
 # points of a window over those of A, at most
