@@ -124,8 +124,8 @@ class TestPlantedFaults:
         assert excess(wrong) > 1e-6
 
     def test_charges_that_the_branches_cannot_pay(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def unpaid(self: Copies, x: np.ndarray, likely: Any, charges: Any) -> list[np.ndarray]:
-            return [charge + 0.2 for charge in charges]
+        def unpaid(self: Copies, x: np.ndarray, likely: Any, charges: np.ndarray) -> np.ndarray:
+            return charges + 0.2
 
         monkeypatch.setattr(Copies, "paid", unpaid)
         assert excess(self.made) > 1e-6

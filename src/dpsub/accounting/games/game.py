@@ -118,7 +118,7 @@ class Copies:
     @cached_property
     def _chances(self) -> np.ndarray:
         """Of counts, for each branch."""
-        return np.array([branch.counts for branch in self.branches])
+        return np.array([branch.counts[: len(self.counts)] for branch in self.branches])
 
     def paid(
         self, log_order: np.ndarray, likely: Sequence[int], log_charges: np.ndarray
