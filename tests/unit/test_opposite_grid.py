@@ -68,11 +68,8 @@ def test_ends_hold_where_losses_are_rare() -> None:
 
 
 def test_where_round_off_shows_nothing_is_said() -> None:
-    rare = OppositeGrid(math.exp(4.0), 1.0, 62, _FINE, 1e-25)
-    assert rare.attained() is None
-    for grid in (rare, OppositeGrid(1.0, 1e-6, 10**6, _FINE, 1e-16)):
-        found = grid.upper_mean()
-        assert found is None or found < 1e-9
+    assert OppositeGrid(math.exp(4.0), 1.0, 62, _FINE, 1e-25).attained() is None
+    assert OppositeGrid(1.0, 1e-6, 10**6, _FINE, 1e-16).upper_mean() is None
 
 
 def test_where_a_single_value_decides_nothing_is_said() -> None:

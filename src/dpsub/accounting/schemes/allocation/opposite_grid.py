@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtri
 
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.cell_masses import TINY, normal_masses
 from dpsub.accounting.engine.grid_sums import GridLaw
+from dpsub.accounting.schemes.allocation.difference import Difference
 from dpsub.accounting.schemes.allocation.opposite import Attained
 
 _EPS = float(np.finfo(float).eps)
@@ -28,7 +28,6 @@ _UNTOLD = 0.03  # of a bound: what round-off may be of it
 # tilts that are tried for a sum, and terms of a transform: where a single value decides, sums need
 # many, and those of pairs take less work
 _TILTS, _MOST_TERMS = 16, 2**17
-_NARROW = 10.0  # smallest value of a grid, over its largest one: smaller ones hardly ever count
 
 
 @dataclass(frozen=True)
@@ -56,10 +55,13 @@ class OppositeGrid:
     unseen: float
 
     @cached_property
+    def _value(self) -> Difference:
+        return Difference(self.order, self.f, -self.f)
+
+    @property
     def deviation(self) -> float:
         """Standard deviation of Z."""
-        own, both = math.expm1(min(self.f**2, 600.0)), math.expm1(-(self.f**2))
-        return math.sqrt(own * (1 + self.order**2) - 2 * self.order * both)
+        return self._value.deviation
 
     @property
     def step(self) -> float:
@@ -68,35 +70,17 @@ class OppositeGrid:
     @property
     def size(self) -> int:
         """Number of places."""
-        lowest, highest = self._ends
+        lowest, highest = self._value.ends(self.unseen)
         return math.ceil((highest - lowest) / self.step)
 
     @cached_property
-    def _ends(self) -> tuple[float, float]:
-        """Values beyond which there is little."""
-        rare = max(-float(ndtri(min(max(self.unseen, TINY), 0.25))), 1.0)
-        highest = max(self._value(min(self.f + rare, _DEEPEST)), self.step)
-        return max(self._value(-rare), -_NARROW * highest), highest
-
-    def _value(self, x: float) -> float:
-        f = self.f
-        return math.exp(f * x - f * f / 2) - self.order * math.exp(-f * x - f * f / 2)
-
-    @cached_property
     def _places(self) -> np.ndarray:
-        lowest, highest = (each / self.step for each in self._ends)
+        lowest, highest = (each / self.step for each in self._value.ends(self.unseen))
         return np.arange(min(math.floor(lowest), -1), max(math.ceil(highest), 1) + 1)
 
     def _edges(self, values: np.ndarray) -> np.ndarray:
         """Return about where Z has these values."""
-        # a quadratic equation for e^(f x), whose positive root is a sum of positive terms
-        shrunk = math.exp(-(self.f**2) / 2)
-        root = np.sqrt(values * values + 4 * self.order * shrunk * shrunk)
-        above = values >= 0
-        raised = np.where(above, values + root, 4 * self.order * shrunk**2) / (
-            2 * shrunk * np.where(above, 1.0, root - values)
-        )
-        return np.asarray(np.clip(np.log(raised) / self.f, -_DEEPEST, _DEEPEST))
+        return np.clip(self._value.places(values), -_DEEPEST, _DEEPEST)
 
     def upper_mean(self) -> float | None:
         """Return an upper bound of H_a for 1 of t steps, if a transform of few terms tells it."""
