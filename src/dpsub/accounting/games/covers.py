@@ -28,7 +28,14 @@ from dpsub.accounting.engine.pld import (
 from dpsub.accounting.engine.privacy_events import order_grid
 from dpsub.accounting.engine.work import OutOfWorkError
 from dpsub.accounting.games.blocks import BlockedGame, Rough, Snapshot
-from dpsub.accounting.games.game import MOST_POINTS, Game, GameCells, GamePlayed, GameValue
+from dpsub.accounting.games.game import (
+    MOST_POINTS,
+    Game,
+    GameCells,
+    GamePlayed,
+    GameValue,
+    divided,
+)
 from dpsub.errors import NumericalError
 
 # steps of grids, in standard deviations of one loss: where a cover is sought, and the finest
@@ -49,6 +56,8 @@ _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
 # of each block of the rough one, however small; single steps that take less than so many times what
 # a rough play takes for a pair are played first with few cells
 _FOR_EACH, _BESIDES, _BLOCK, _SHORT = 1.6, 14, 1.8e5, 2.2
+# work on a grid of half the step
+_FINER = 2.2
 # what is left after a play of one cell, over what it took, for one on the next grid
 _WHOLE_AGAIN = 4
 # what a first play of blocks may take over what is expected: those that lose much are played again,
@@ -62,8 +71,9 @@ _WINDOW = 3
 _PLAYS_ON_A_GRID = 7
 # cost of cells on a fine grid over that on a coarse one, roughly
 _SHOWN = 4
-# cells of a cover that is worth a play
-_FEW_CELLS = 60
+# cells of a cover that is worth a play on a finer grid, and where no cover of this one comes to
+# within a percent
+_FEW_CELLS, _FEWER_CELLS = 60, 16
 # cells share a law while that adds no more than this, of what the cover may cost, and no more than
 # this share of A to any mean that is looked at: means of few steps stand for others
 _BY_SHARING, _RISE = 0.1, 5e-4
@@ -76,8 +86,9 @@ _CUT, _CUT_TWICE, _MOST_ROUNDS, _MOST_CELLS = 0.02, 0.1, 60, 400
 _SLOW_ROUNDS, _SLOW = 6, 0.15
 # moments of a play that are looked at, and orders at each of them, up to so many deviations
 _MOMENTS, _ORDERS, _APART = 20, 40, 3.5
-# log of the probability, under the tilt, of an order that wanders off the grid
-_RARE = -14.0
+# standard deviations of all steps from the order that is asked for to the largest loss, and the
+# share of delta that larger ones may have
+_AWAY, _IN_LARGE = 5, 0.02
 
 
 Group = tuple[Any, ...]
@@ -204,6 +215,8 @@ class _CoverSearch:
         self._groups: dict[tuple[tuple[Any, ...], float], list[Group]] = {}
         self._orders: dict[float, np.ndarray] = {}
         self._aims: dict[float, Rough] = {}
+        self._aim_work: dict[float, float] = {}
+        """The work of a play with the extreme choices, and of their laws."""
         self._single_work: dict[float, float] = {}
         """The work of a play step by step, for each cell."""
         self._gains: dict[tuple[Group, float], np.ndarray] = {}
@@ -218,18 +231,33 @@ class _CoverSearch:
         (whole,) = self.plds(self._whole, self.first_step)
         self._law_work = 0.0
         """The work of the laws of an extreme choice, times the step of their grid, at most."""
-        cumulants = ComposedLoss([whole], [game.steps]).cumulants
         if target.delta is not None:
-            self.tilt = cumulants.tilt_at_delta(math.log(target.delta))
-            epsilon, delta = upper, target.delta
+            # that of the pair which dominates all choices: first bounds may be far above it
+            composed = ComposedLoss([whole], [game.steps]).epsilon(target.delta)
+            self.order, delta = min(upper, composed), target.delta
         else:
             assert target.epsilon is not None
-            self.tilt = cumulants.tilt_at_epsilon(target.epsilon)
-            epsilon, delta = target.epsilon, lower
-        lowest, _ = cumulants.reach(self.tilt, _RARE)
-        # from where on a play of single steps may give up
-        self.end = epsilon + max(8 * game.spread, -lowest)
+            self.order, delta = target.epsilon, lower
+        self.end = self._end(whole, delta)
+        most = math.ceil(self.end / self.first_step)
+        cumulants = ComposedLoss([divided(whole, most)], [game.steps]).cumulants
+        if target.delta is not None:
+            self.tilt = cumulants.tilt_at_delta(math.log(target.delta))
+        else:
+            self.tilt = cumulants.tilt_at_epsilon(self.order)
         self.lost = max(delta * 1e-5 / game.steps, target.tail)
+
+    def _end(self, whole: PrivacyLossDistribution, delta: float) -> float:
+        """From where on losses count as infinite, in part, and a play of single steps may give up:
+        little of delta is in losses beyond, and hardly a walk from there comes to the order that is
+        asked for."""
+        losses, masses = whole.losses, whole.masses
+        spread = math.sqrt(self.of.steps * float(np.einsum("i,i", masses, losses**2)))
+        largest_first = np.argsort(-losses)
+        losses, masses = losses[largest_first], masses[largest_first]
+        beyond = np.cumsum(masses) - np.exp(losses) * np.cumsum(masses * np.exp(-losses))
+        few = losses[self.of.steps * beyond <= _IN_LARGE * delta]
+        return max(self.order + _AWAY * spread, float(few.min(initial=0.0)))
 
     def steps(self) -> Iterator[float]:
         """Steps of grids, in turn: the coarsest that leaves enough of the width to the cover, as
@@ -239,8 +267,10 @@ class _CoverSearch:
         finest = self.of.spread * _FINEST
         while step > finest and self._aim(step) - self.lower > room:
             # where the bounds of the extreme choices are loose, more than their grid matters
-            little = 2 * (self._aim(step) - self.lower)
-            if not self._affords_half(step, _FEW_CELLS) or not self._gains_by(step, little):
+            apart = self._aim(step) - self.lower
+            is_near = apart <= PERCENT * self._aim(step)
+            cells = _FEW_CELLS if is_near else _FEWER_CELLS
+            if not self._affords_half(step, cells) or not self._gains_by(step, 2 * apart):
                 break
             step /= 2
         yield step
@@ -254,10 +284,14 @@ class _CoverSearch:
 
     def _affords_half(self, step: float, cells: int) -> bool:
         """Whether a cover of so many cells may be played on the grid of half this step."""
-        finer = step / 2
+        self._aim(step)
+        finer, laws = step / 2, math.ceil(cells / _SHARING)
+        if finer not in self._aims:
+            takes = self._aim_work[step] + self._play_work(laws, step)
+            if not work.affords(_FINER * takes + cells * self._cell_work(finer)):
+                return False
         self._aim(finer)
-        play = self._play_work(math.ceil(cells / _SHARING), finer)
-        return work.affords(play + cells * self._cell_work(finer))
+        return work.affords(self._play_work(laws, finer) + cells * self._cell_work(finer))
 
     def _gains_by(self, step: float, size: float = 0.0) -> bool:
         """Whether half of this step would gain enough for a play of its own, of the width and of
@@ -276,9 +310,9 @@ class _CoverSearch:
         step = min(self._aims)
         percent = PERCENT * self.closest
         try:
-            # errors of grids fall by four a halving
+            # errors of grids fall by four a halving; those of one cell for all choices are smaller
             if 2 * step not in self._aims and {step, step / 2} <= self.wholes.keys():
-                by_grids = (self.wholes[step] - self.wholes[step / 2]) * 4 / 3
+                by_grids = (self.wholes[step] - self.wholes[step / 2]) * 2
             else:
                 by_grids = (self._aim(2 * step) - self._aim(step)) / 3
             finest = self._aim(step) - by_grids
@@ -427,8 +461,9 @@ class _CoverSearch:
             game = self.game(self._extremes, step)
             by_law = (work.spent() - before) * step / len(self._extremes)
             self._law_work = max(self._law_work, by_law)
-            rough = game.roughly(0)
+            rough = game.roughly(_MOMENTS)
             single = self._single(self._extremes, step).work
+            self._aim_work[step] = work.spent() - before
             self._aims[step], self._single_work[step] = rough, single / len(self._extremes)
         return self._aims[step].value.answer(self.target)
 
@@ -512,8 +547,8 @@ class _CoverSearch:
             if epsilon is None:
                 epsilon = min(self._aim(grid), self.end)
             game = self.game(self._extremes, grid)
-            snapshots = game.roughly(_MOMENTS).snapshots
-            self._looked[grid] = _Looks.of(snapshots, game, epsilon)
+            self._aim(grid)
+            self._looked[grid] = _Looks.of(self._aims[grid].snapshots, game, epsilon)
         return self._looked[grid]
 
     @cached_property
@@ -617,7 +652,9 @@ class _CoverSearch:
         plds, swapped = self.plds(groups, step), self.swapped(groups, step)
         steps = self.of.steps
         widest = self.plds(self._whole, step) + self.swapped(self._whole, step)
-        return BlockedGame(plds, steps, self.tilt, _BLOCKS, self.lost, swapped, self.end, widest)
+        return BlockedGame(
+            plds, steps, self.tilt, _BLOCKS, self.lost, swapped, self.end, self.order, widest
+        )
 
     def plds(self, groups: Sequence[Group], step: float) -> list[PrivacyLossDistribution]:
         """Return a law for each group that dominates all of its cells."""

@@ -603,7 +603,8 @@ class Game:
     @cached_property
     def _kernels(self) -> Kernels:
         laws = (*self.plds, *self.swapped)
-        return tilted_kernels(laws, self.tilt, self.lost, self._size - 1)
+        misplaced = MISPLACED / self.steps
+        return tilted_kernels(laws, self.tilt, self.lost, self._size - 1, misplaced)
 
 
 def largest_of_tilted(tilt: float) -> float:
@@ -638,38 +639,66 @@ class Kernels:
         mean = float(np.einsum("i,i", law, self.losses))
         return math.sqrt(np.einsum("i,i", law, (self.losses - mean) ** 2))
 
-    def log_mgf(self, slope: float) -> float:
-        """ln of the largest mean of e^(slope loss), rounded up."""
-        work.spend(work.NUMBER * self.masses.size)
+    def log_mgfs(self, slopes: np.ndarray) -> np.ndarray:
+        """ln of the largest mean of e^(slope loss), for each slope, rounded up."""
+        work.spend((work.NUMBER * self.masses.size + work.TERM * self.losses.size) * slopes.size)
+        return np.array([self._log_mgf(slope) for slope in slopes.tolist()])
+
+    def _log_mgf(self, slope: float) -> float:
         largest = max(slope * self.losses[0], slope * self.losses[-1])
         means = np.einsum("ij,j->i", self.masses, np.exp(slope * self.losses - largest))
         total = largest + math.log(means.max())
         return float(total + 1e-12 * (1 + abs(largest) + abs(total)))
 
-    def reach(self, steps: int, tail: float) -> tuple[int, int]:
+    def reach(self, steps: int, tail: float, fall: float = 0.0) -> tuple[int, int]:
         """Return how far so many losses of one of these laws, or fewer, take an order down and up
-        but for mass of at most `tail`, in points."""
-        slopes = _REACHES / (self.deviation * math.sqrt(steps))
-        slopes = slopes[slopes * max(self.left, self.right) * self.step < 600.0]
+        but for mass of at most `tail`, in points; downwards mass counts e^(-fall) for each nat."""
+        slopes, down, up = self._growths
         reached = []
-        for side, most in ((1, steps * self.left), (-1, steps * self.right)):
-            ends = [
-                (steps * max(0.0, self.log_mgf(side * slope)) - math.log(tail)) / slope
-                for slope in slopes
-            ]
-            reached.append(min([most, *(math.ceil(end / self.step) for end in ends)]))
+        for growth, more, most in ((down, fall, self.left), (up, 0.0, self.right)):
+            ends = (steps * np.maximum(growth, 0.0) - math.log(tail)) / (slopes + more)
+            end = float(ends.min(initial=math.inf))
+            reached.append(min(steps * most, math.ceil(min(end / self.step, 1e15))))
         return reached[0], reached[1]
 
+    @cached_property
+    def _growths(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Slopes, and `log_mgf` of each and of its negative."""
+        slopes = _REACHES / self.deviation
+        slopes = slopes[slopes * max(self.left, self.right) * self.step < 600.0]
+        return slopes, self.log_mgfs(slopes), self.log_mgfs(-slopes)
 
-# slopes over those of a normal law: rare losses far out ask for small ones
-_REACHES = np.geomspace(2.0**-8, 64.0, 29)
+
+# slopes of Chernoff's bounds, times the standard deviation of a loss: that of many steps, and rare
+# losses far out, ask for small ones
+_REACHES = np.geomspace(2.0**-20, 64.0, 61)
+
+
+def divided(pld: PrivacyLossDistribution, most: int) -> PrivacyLossDistribution:
+    """The law whose losses above so many points are divided between this one and an infinite one,
+    such that both data sets keep their masses: it dominates, with equality at orders below."""
+    beyond = pld.indices > most
+    masses = pld.masses[beyond]
+    shares = np.exp((most - pld.indices[beyond]) * pld.step)
+    kept = float(np.einsum("i,i", masses, shares)) * (1 + 1e-12)
+    lost = float(np.einsum("i,i", masses, -np.expm1((most - pld.indices[beyond]) * pld.step)))
+    indices = np.append(pld.indices[~beyond], most)
+    infinity = min(1.0, pld.infinity + lost * (1 + 1e-12))
+    return PrivacyLossDistribution(
+        pld.step, indices, np.append(pld.masses[~beyond], kept), pld.side, infinity
+    )
 
 
 def tilted_kernels(
-    plds: Sequence[PrivacyLossDistribution], tilt: float, lost: float, most: int | None = None
+    plds: Sequence[PrivacyLossDistribution],
+    tilt: float,
+    lost: float,
+    most: int | None = None,
+    misplaced: float = 1e-13,
 ) -> Kernels:
-    """The laws under a tilt, on one grid. Losses above a reach, of mass at most `lost` or beyond
-    `most` points, count as infinite, those below another one as its end ("Ends of kernels")."""
+    """The laws under a tilt, on one grid. Losses above a reach, beyond which there is mass of at
+    most `lost`, or beyond `most` points, are divided between it and an infinite one; those below
+    another one, of mass at most `misplaced`, are moved up to it ("Ends of kernels")."""
     step = plds[0].step
     left = right = 1
     for pld in plds:
@@ -679,16 +708,16 @@ def tilted_kernels(
         left = max(left, int(places[np.argmax(above <= lost)]))
         tilted = np.exp(tilt * step * np.minimum(places, 0))
         below = np.append(0.0, np.cumsum(masses)[:-1]) * tilted
-        lowest = max(0, int(np.argmax(below > _MISPLACED)) - 1)
+        lowest = max(0, int(np.argmax(below > misplaced)) - 1)
         right = max(right, -int(places[lowest]))
     if most is not None:
         left, right = min(left, most), min(right, most)
     kept, infinity, kappa, largest = [], 0.0, -math.inf, 0.0
     for pld in plds:
-        inside = pld.indices <= left
-        infinity = max(infinity, pld.infinity + float(pld.masses[~inside].sum()))
-        places = np.maximum(pld.indices[inside], -right)
-        masses = np.maximum(pld.masses[inside], _TINY)
+        cut = divided(pld, left)
+        infinity = max(infinity, cut.infinity)
+        places = np.maximum(cut.indices, -right)
+        masses = np.maximum(cut.masses, _TINY)
         exponents = tilt * step * places + np.log(masses)
         # one sum in pairs: term by term its error would grow with their number
         kappa = max(kappa, float(logsumexp(exponents)))
@@ -704,7 +733,9 @@ def tilted_kernels(
     return Kernels(step, np.stack(rows), left, right, infinity * (1 + 1e-9), kappa)
 
 
-_MISPLACED, _TINY = 1e-13, 1e-300
+_TINY = 1e-300
+MISPLACED = 1e-7
+"""Mass that all steps together may move up at the lower ends of kernels, relative to A there."""
 MOST_POINTS = 2**23
 """Of the grid of a game, those of all pairs together."""
 
@@ -734,7 +765,8 @@ class GameValue:
         exponent = self.log_scale - self.tilt * self.x
         rounding = 1 + 16 * _EPS * (4 + abs(self.log_scale) + np.abs(exponent))
         untilted = self.value * np.exp(np.minimum(exponent, 700.0)) * rounding
-        return np.asarray(np.minimum(untilted + self.infinity, 1.0))
+        # V does not rise
+        return np.minimum.accumulate(np.minimum(untilted + self.infinity, 1.0))
 
     def answer(self, target: Target) -> float:
         """delta at epsilon, or epsilon at delta: chords in e^x between points of the grid lie above
