@@ -688,7 +688,8 @@ class _Block:
         value = np.maximum(value + B * self.round_off * _norms(total) + rest, 0.0)
         value += self._astray(share, excess, total)
         learnt = _Expected(-window.start, np.maximum(gain_later - gain, 0.0), B)
-        lost = float((B * share + rest / self.padded.max(axis=1, keepdims=True)).max())
+        most = np.maximum(self.padded.max(axis=1, keepdims=True), _TINY)
+        lost = float((B * share + rest / most).max())
         return _After(value * self.grown, learnt, lost)
 
     def _astray(self, share: np.ndarray, excess: np.ndarray, total: np.ndarray) -> np.ndarray:

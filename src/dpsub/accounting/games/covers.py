@@ -12,14 +12,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import fft
 
 from dpsub.accounting.engine import work
 from dpsub.accounting.engine.bracket import PERCENT, Target
 from dpsub.accounting.engine.fourier import ComposedLoss, check_step
 from dpsub.accounting.engine.pld import (
+    MAX_LOSS,
     PrivacyLossDistribution,
     Profile,
     RememberedProfile,
@@ -34,6 +36,7 @@ from dpsub.accounting.games.game import (
     GameCells,
     GamePlayed,
     GameValue,
+    Kernels,
     divided,
 )
 from dpsub.errors import NumericalError
@@ -240,12 +243,19 @@ class _CoverSearch:
             self.order, delta = target.epsilon, lower
         self.end = self._end(whole, delta)
         most = math.ceil(self.end / self.first_step)
-        cumulants = ComposedLoss([divided(whole, most)], [game.steps]).cumulants
-        if target.delta is not None:
-            self.tilt = cumulants.tilt_at_delta(math.log(target.delta))
-        else:
-            self.tilt = cumulants.tilt_at_epsilon(self.order)
+        self.tilt = self._saddle(divided(whole, most))
+        _, variance = divided(whole, most).moments(self.tilt)
+        if math.sqrt(variance) < self.first_step:
+            # next to all mass is at the largest loss, where few steps come to it
+            self.tilt = self._saddle(whole)
         self.lost = max(delta * 1e-5 / game.steps, target.tail)
+
+    def _saddle(self, law: PrivacyLossDistribution) -> float:
+        """The tilt of the saddle point where each step has this law."""
+        cumulants = ComposedLoss([law], [self.of.steps]).cumulants
+        if self.target.delta is not None:
+            return cumulants.tilt_at_delta(math.log(self.target.delta))
+        return cumulants.tilt_at_epsilon(self.order)
 
     def _end(self, whole: PrivacyLossDistribution, delta: float) -> float:
         """From where on losses count as infinite, in part, and a play of single steps may give up:
@@ -257,7 +267,7 @@ class _CoverSearch:
         losses, masses = losses[largest_first], masses[largest_first]
         beyond = np.cumsum(masses) - np.exp(losses) * np.cumsum(masses * np.exp(-losses))
         few = losses[self.of.steps * beyond <= _IN_LARGE * delta]
-        return max(self.order + _AWAY * spread, float(few.min(initial=0.0)))
+        return max(self.order + _AWAY * spread, float(few.min(initial=MAX_LOSS)))
 
     def steps(self) -> Iterator[float]:
         """Steps of grids, in turn: the coarsest that leaves enough of the width to the cover, as
@@ -320,6 +330,8 @@ class _CoverSearch:
                 finest += self._least_cost * self._per_share
         except NumericalError:
             return False
+        if not math.isfinite(finest):
+            return False
         return self.closest - finest <= percent and finest - self.lower > max(self._unit, percent)
 
     @property
@@ -328,7 +340,7 @@ class _CoverSearch:
         grid = self.of.spread * _COVERING
         points = [self.of.cells.middle(cell) for cell in self._cover]
         gains = np.stack([self._gain((point,), grid) for point in points])
-        return self._looks(grid).cost(np.maximum(gains.max(axis=0), 0.0))
+        return self._looks(grid).sure_cost(np.maximum(gains.max(axis=0), 0.0))
 
     def that_fit(self, step: float) -> Iterator[tuple[Sequence[Any], float]]:
         """Yield a cover of those so far, and a grid at most as fine as this one, that are likely to
@@ -699,6 +711,9 @@ class _Looks:
     """Which order of the data sets it is of."""
     best: np.ndarray
     weight: np.ndarray
+    chance: np.ndarray
+    """The weight by sums of losses themselves, in place of a normal law, which suits the search for
+    a cover: less where large losses are rare."""
     game: BlockedGame
 
     @classmethod
@@ -715,7 +730,8 @@ class _Looks:
         size = float(final.best[order, at_end])
         if not size > 0:
             raise NumericalError("the values of the game underflow")
-        rows, best, weights = [], [], []
+        rows, best, weights, chances = [], [], [], []
+        walk = _Walk.of(kernels, last)
         for snapshot in snapshots[:-1]:
             left = steps - snapshot.done
             spread = kernels.deviation * math.sqrt(left)
@@ -727,16 +743,20 @@ class _Looks:
             if high <= low:
                 continue
             stride = max(1, (high - low) // _ORDERS)
+            moved = walk.after(left)
             for place in range(low, high, stride):
                 apart = (place * kernels.step - (epsilon - left * mean)) / spread
                 density = math.exp(-apart * apart / 2) / (spread * math.sqrt(2 * math.pi))
                 weights.append(snapshot.weight * density * stride * kernels.step / size)
+                chances.append(snapshot.weight * moved[at_end - place] * stride / size)
                 at = place + snapshot.below
                 around = snapshot.padded[order, at - kernels.left : at + kernels.right + 1]
                 rows.append(around[::-1])
                 best.append(snapshot.best[order, place])
         work.spend(work.NUMBER * len(rows) * len(rows[0]))
-        return cls(np.array(rows), order, np.array(best), np.array(weights), game)
+        return cls(
+            np.array(rows), order, np.array(best), np.array(weights), np.array(chances), game
+        )
 
     def gain(
         self, pld: PrivacyLossDistribution, swapped: PrivacyLossDistribution | None
@@ -768,6 +788,33 @@ class _Looks:
     def cost(self, gains: np.ndarray) -> float:
         """Return the cost of all cells, as a share of A, from the largest gains."""
         return float(np.einsum("i,i", gains, self.weight))
+
+    def sure_cost(self, gains: np.ndarray) -> float:
+        """Return the cost that is seen by sums of losses."""
+        return float(np.einsum("i,i", gains, np.minimum(self.chance, self.weight)))
+
+
+class _Walk(NamedTuple):
+    """The transform of one loss, under the tilt."""
+
+    spectrum: np.ndarray
+    size: int
+
+    @classmethod
+    def of(cls, kernels: Kernels, points: int) -> _Walk:
+        """Of the law with the largest sum, for sums up to about so many points."""
+        size = fft.next_fast_len(2 * points + kernels.left + kernels.right + 2, real=True)
+        masses = kernels.masses[kernels.sums.argmax()]
+        law = np.zeros(size)
+        law[: kernels.left + 1] = masses[kernels.right :]
+        law[size - kernels.right :] = masses[: kernels.right]
+        work.spend(work.transform(size))
+        return cls(fft.rfft(law), size)
+
+    def after(self, steps: int) -> np.ndarray:
+        """The masses of sums of so many losses, roughly, negative ones at the end."""
+        work.spend(work.transform(self.size) + work.NUMBER * 10 * self.size)
+        return np.maximum(fft.irfft(self.spectrum**steps, n=self.size), 0.0)
 
 
 def _largest(profiles: Sequence[Profile]) -> Profile:
