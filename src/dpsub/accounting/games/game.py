@@ -734,8 +734,8 @@ def tilted_kernels(
 
 
 _TINY = 1e-300
+# mass that all steps together may move up to the least loss of a kernel, relative to A there
 MISPLACED = 1e-7
-"""Mass that all steps together may move up at the lower ends of kernels, relative to A there."""
 MOST_POINTS = 2**23
 """Of the grid of a game, those of all pairs together."""
 
