@@ -197,7 +197,8 @@ class BlockedGame:
         while played.done < self.steps:
             done = played.done
             length = self._length(done, longest)
-            size = self._points(done + length)
+            # also for what is left now, which may reach further
+            size = max(self._points(done), self._points(done + length))
             if not window.holds(size, length):
                 window = _Window.of(kernels, orders, self._roomy(size), length, self.tilt)
             block = self._block(window, length, self._convex(played, length))
