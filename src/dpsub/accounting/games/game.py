@@ -663,7 +663,7 @@ class Kernels:
 
     @cached_property
     def _growths(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Slopes, and `log_mgf` of each and of its negative."""
+        """Slopes, and `log_mgfs` of them and of their negatives."""
         slopes = _REACHES / self.deviation
         slopes = slopes[slopes * max(self.left, self.right) * self.step < 600.0]
         return slopes, self.log_mgfs(slopes), self.log_mgfs(-slopes)
