@@ -57,7 +57,7 @@ test-rest: environment  ## the remaining tests: cluster, browser, killed runs, a
 
 test-all: test test-rest  ## both, as CI does
 
-test-slow: environment  ## tests that take minutes or the network: oldest and newest dependencies, wheel, links, fresh seeds, long series
+test-slow: environment  ## tests that take minutes, the network or one more small run: oldest and newest dependencies, wheel, links, fresh seeds, long series
 	@$(BIN)/python -m pytest -q -m slow
 
 bench: environment  ## benchmarks, as ratios of running times

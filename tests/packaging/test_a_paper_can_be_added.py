@@ -53,7 +53,7 @@ def test_three_files_and_what_is_printed_are_enough() -> None:
     assert len(FILES) == 6
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_printed_number_has_its_verdict(results: Path) -> None:
     table = pd.read_csv(results / "comparison.csv")
     assert set(table["paper"]) == {"demo"}
@@ -68,14 +68,14 @@ def test_every_printed_number_has_its_verdict(results: Path) -> None:
     }
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_figure_is_drawn_and_its_numbers_are_written(results: Path) -> None:
     assert (results / "figures/demo/figure1.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert (results / "figures/demo/figure1.png").stat().st_size > 5000
     assert len(pd.read_csv(results / "figures/demo/figure1.csv")) == 6
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_report_shows_all_of_it(results: Path) -> None:
     page = "".join(
         path.read_text(encoding="utf-8") for path in sorted((results / "report").glob("*.html"))
@@ -92,7 +92,7 @@ def test_the_report_shows_all_of_it(results: Path) -> None:
         assert words in page, words
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_its_verdicts_are_accepted_and_its_experiment_is_swept(top: Path, results: Path) -> None:
     scripts = ("--comparison", str(results / "comparison.csv"), "--papers", "src/dpsub/papers")
     ran(top, "workflow/scripts/accept_verdicts.py", *scripts)

@@ -116,7 +116,7 @@ with pytest.raises(ArgumentError, match="halves must have epochs of n / m steps"
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_scheme_is_one_file_more(scratch: Path) -> None:
     ran(scratch, "-c", SCHEME)
     account = answer(scratch, "account halves --n 30 --epochs 2 --noise-multiplier 1 --delta 1e-5")

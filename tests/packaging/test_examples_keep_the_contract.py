@@ -29,7 +29,7 @@ SHOWN = {
 CHOSEN = "Bag or ThreeStage or blb or wow or Halves or demo_hiding"
 SCHEME = "accounting/schemes/halves.py"
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

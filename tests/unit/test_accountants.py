@@ -209,7 +209,7 @@ def test_dp_accounting_calibrates_with_it() -> None:
     assert noise == pytest.approx(found.noise_multiplier, abs=0.02)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_dp_accounting_searches_from_no_noise_on() -> None:
     """The default bracket of dp-accounting's search begins at 0, where its own accountants answer
     infinity."""

@@ -57,7 +57,7 @@ def test_print_and_a_notebook_show_at_most_six_lines(name: str) -> None:
     assert shown._repr_html_().startswith("<p>") and "<table>" in shown._repr_html_()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_recommendation_is_shown_in_a_few_lines() -> None:
     target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "zero_out"}
     found = dpsub.recommend(1000, batch_size=250, epochs=1, **target)

@@ -149,7 +149,7 @@ def test_a_dropped_batch_has_an_attack_of_its_own() -> None:
     assert found.theorem == sample.theorem
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_picture_of_a_dropped_batch_rises() -> None:
     run = dpsub.from_loader(1000, 96, noise_multiplier=1.1, epochs=10, shuffle=True, drop_last=True)
     found = run.account(delta=1e-5)

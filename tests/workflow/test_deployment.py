@@ -24,7 +24,7 @@ from tests.packaging.scratch import copied
 from tests.workflow import runs
 from tests.workflow.runs import RESULTS
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 SNAKEFILE = """
 from snakemake.utils import min_version

@@ -83,7 +83,7 @@ def body(results: Path) -> str:
     return re.sub(r"commit (unknown|[0-9a-f]{40})(, [0-9-]{10})?|  year = .*\n", "", content)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_locale_time_zone_home_and_path_change_no_byte(abroad: Abroad, finished: Path) -> None:
     assert runs.compared(abroad.work, RESULTS) == runs.compared(finished)
     ours, theirs = runs.recorded(abroad.work, RESULTS), runs.recorded(finished)
@@ -101,7 +101,7 @@ def test_nothing_in_a_name_is_executed(abroad: Abroad) -> None:
     assert "Erg \"ebnis\" 'x' &lt;" not in page
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_changed_code_makes_what_depends_on_it_again_and_nothing_else(abroad: Abroad) -> None:
     table, paper = abroad.results / "tables/example/means.csv", abroad.project / runs.EXAMPLE
     records, printed = runs.recorded(abroad.work, RESULTS), table.read_bytes()

@@ -91,7 +91,7 @@ def test_only_what_is_new_is_computed(tmp_path: Path) -> None:
     assert len(units) == len(set(units)) == 10 * 3 + 3 * 2
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_killed_sweep_goes_on_and_computes_nothing_twice(whole: Path, tmp_path: Path) -> None:
     process = start(tmp_path, SEVERAL, cores=1, job_minutes=0.1)
     for _ in range(runs.PATIENCE * 10):

@@ -202,7 +202,7 @@ def test_a_mistake_ends_a_dry_run_in_one_sentence(mistake: str, tmp_path: Path) 
     assert (status, lines) == (1, [f"error: {sentence}"])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_plan_is_made_again_only_for_other_sources_settings_or_packages(tmp_path: Path) -> None:
     def plan_after(**changed: object) -> dict[str, object]:
         """Return the plan that a dry run leaves where it has found another one."""
@@ -257,7 +257,7 @@ rule mine:
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_it_is_a_module_of_another_workflow(finished: Path, tmp_path: Path) -> None:
     """The module has a prefix, and a configuration of its own, in a folder with nothing else."""
     own = {
@@ -303,7 +303,7 @@ def test_without_what_dpsub_needs_it_says_what_to_do(tmp_path: Path) -> None:
     assert 'File "' not in done.stdout
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_package_is_of_the_revision_of_the_rules(tmp_path: Path) -> None:
     (tmp_path / "dpsub").mkdir()
     (tmp_path / "dpsub/__init__.py").write_text("raise SystemExit('another one')\n")
@@ -359,7 +359,7 @@ def made_by(folder: Path, *words: str) -> subprocess.Popen[str]:
 @pytest.mark.skipif(
     shutil.which("flock") is None, reason="make keeps runs apart by flock of util-linux"
 )
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_of_two_runs_of_one_target_one_works(tmp_path: Path) -> None:
     (tmp_path / "workflow").mkdir()
     shutil.copy(runs.TINY, tmp_path / "workflow/smoke.yaml")

@@ -92,7 +92,7 @@ def test_missing_records_are_named(name: str) -> None:
         ask({})
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_bytes_do_not_depend_on_the_process() -> None:
     script = (
         "import hashlib; from dpsub.reproduce.artefacts import REGISTRY\n"

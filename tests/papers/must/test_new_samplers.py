@@ -169,7 +169,7 @@ sweep:
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_experiment_and_a_sweep_take_it(scratch: Path) -> None:
     ran(scratch, "-c", TABLE)
     (scratch / "sweep.yaml").write_text(SWEEP, encoding="utf-8")

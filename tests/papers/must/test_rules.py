@@ -13,7 +13,7 @@ from tests.workflow import runs
 from tests.workflow.runs import ROOT
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_picture_shows_the_rules_of_the_paper(tmp_path: Path) -> None:
     page = (ROOT / "docs/how-to/reproduce.md").read_text(encoding="utf-8")
     assert "snakemake --rulegraph dot --config papers=[must] | " in page

@@ -96,7 +96,7 @@ def committed(folder: Path, text: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_package_without_releases_is_asked_at_a_commit(tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     repository.mkdir()

@@ -488,7 +488,7 @@ def test_every_erratum_stands_with_evidence_and_command(text: str, made: Made) -
     assert "BL5" not in re.sub(r"base64,[^\"')]+", "", text)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_errata_mark_numbers_that_the_run_does_not_have(made: Made) -> None:
     """At reduced size and with stand-ins the numbers of the sentences are those of the run that is
     kept."""
@@ -530,7 +530,7 @@ def test_same_input_same_bytes(made: Made, pages: dict[str, str]) -> None:
     assert made.write(remarks=["A run of reduced size."]) == pages
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_pages_written_in_parallel_have_the_same_bytes(made: Made, tmp_path: Path) -> None:
     for processes in (1, 2):
         write_report(tmp_path / str(processes), made.run, processes=processes)
